@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
+/*
+ * What the rove kernel module and its user-space provider share.
+ *
+ * Rules of this file
+ * ------------------
+ * - ROVE_ABI_VERSION grows when a change breaks either side. A provider states
+ *   the range that it speaks in struct rove_uctx_req; the module answers with
+ *   the version that both will use, or refuses with EPROTONOSUPPORT.
+ * - Structures are multiples of 8 bytes, hold no pointers, and name their
+ *   holes reserved_<bit offset in hex>. A sender zeroes reserved fields; a
+ *   receiver refuses requests in which they are not zero.
+ * - New fields go to the end, announced by a bit in comp_mask.
+ * - Everything in a mapped area can be written by the user at any time. The
+ *   module reads each entry once, into its own memory, and checks that copy;
+ *   it keeps no state of its own there.
+ *
+ * Who writes what in the mapped areas is said at each structure. The order in
+ * which it must be written is drawn in Documentation/abi.md.
+ */
+#ifndef ROVE_ABI_H
+#define ROVE_ABI_H
+
+#include <linux/types.h>
+
+#define ROVE_ABI_VERSION 100
+
+/*
+ * The number by which kernel and provider recognise each other (enum
+ * rdma_driver_id). It is private: the field only compares it.
+ */
+#define ROVE_DRIVER_ID 0x524f
+
+/* ---- contexts ------------------------------------------------------------ */
+
+struct rove_uctx_req {
+	__aligned_u64 comp_mask;
+	__u32 abi_min;			/* lowest and highest ROVE_ABI_VERSION */
+	__u32 abi_max;			/* that the provider speaks */
+};
+
+struct rove_uctx_resp {
+	__aligned_u64 comp_mask;
+	__u32 abi;			/* the version in use from here on */
+	__u32 db_slots;			/* QP slots in the doorbell page */
+	__aligned_u64 db_offset;	/* mmap() offset of the doorbell page */
+	__u32 db_length;		/* bytes to map there */
+	__u32 max_inline;		/* largest inline payload of a QP, bytes */
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+};
+
+/*
+ * Doorbell page, one for each context.
+ *
+ * To ring: set bit (slot % 64) of rung[slot / 64], then bit (slot / 64 % 64)
+ * of summary[slot / 64 / 64], both by atomic OR, then a full barrier, then
+ * read need_wakeup; if it is not zero, kick the QP by one system call
+ * (ibv_cmd_post_send() with an empty list). The engine clears need_wakeup
+ * while it looks at the page.
+ */
+#define ROVE_DB_WORDS	500
+#define ROVE_DB_SLOTS	(ROVE_DB_WORDS * 64)
+#define ROVE_DB_NO_SLOT	0xffffffffU	/* page full: always kick */
+
+struct rove_db_page {
+	__u32 need_wakeup;		/* module writes */
+	__u32 reserved_20[7];
+	__aligned_u64 summary[8];	/* provider sets, module clears */
+	__aligned_u64 rung[ROVE_DB_WORDS];
+};
+
+/* ---- completion queues --------------------------------------------------- */
+
+struct rove_create_cq_req {
+	__aligned_u64 comp_mask;
+	__aligned_u64 reserved_40;
+};
+
+struct rove_create_cq_resp {
+	__aligned_u64 comp_mask;
+	__aligned_u64 offset;		/* mmap() offset */
+	__u32 length;			/* bytes to map */
+	__u32 entries;			/* a power of two */
+	__u32 cqn;
+	__u32 reserved_e0;
+};
+
+/* Start of a CQ area; struct rove_cqe[entries] follows at ROVE_CQ_ENTRIES. */
+struct rove_cq_hdr {
+	/* provider writes */
+	__u32 cons;			/* entries taken, running freely */
+	__u32 arm;			/* (number of armings << 1) | solicited */
+	__u32 reserved_40[14];
+	/* module writes */
+	__u32 prod;			/* entries written, for debuggers */
+	__u32 reserved_220[15];
+};
+
+#define ROVE_CQ_ENTRIES	128
+
+enum rove_cqe_flags {
+	ROVE_CQE_IMM		= 1 << 0,	/* imm holds immediate data */
+	ROVE_CQE_INV		= 1 << 1,	/* imm holds the invalidated rkey */
+	ROVE_CQE_GRH		= 1 << 2,	/* 40-byte GRH area was written */
+	ROVE_CQE_RECV		= 1 << 3,	/* of a receive queue */
+	ROVE_CQE_IPV4		= 1 << 4,	/* UD: came over IPv4 */
+	ROVE_CQE_VLAN		= 1 << 5,	/* UD: vlan is valid */
+	ROVE_CQE_SOLICITED	= 1 << 6,
+};
+
+/*
+ * A completion, written whole by the module; seq last, with release. The entry
+ * at consumer index c is valid when seq == c + 1 (in 32 bits); read seq first,
+ * with acquire.
+ */
+struct rove_cqe {
+	__aligned_u64 wr_id;
+	__aligned_u64 timestamp;	/* ns, CLOCK_MONOTONIC */
+	__u32 byte_len;
+	__u32 imm;			/* immediate: as on the wire; rkey: host order */
+	__u32 qpn;
+	__u32 src_qp;			/* UD */
+	__u32 wqe;			/* send: SQ index after this WQE, running freely */
+	__u16 pkey_index;
+	__u16 vlan;			/* UD */
+	__u8 status;			/* enum ib_wc_status */
+	__u8 opcode;			/* send: enum rove_wr_op; receive: enum rove_cqe_recv */
+	__u16 flags;			/* enum rove_cqe_flags */
+	__u8 smac[6];			/* UD */
+	__u8 sl;
+	__u8 reserved_1b8;
+	__u32 reserved_1c0;
+	__u32 seq;
+};
+
+enum rove_cqe_recv {
+	ROVE_RECV_SEND		= 0,
+	ROVE_RECV_WRITE_IMM	= 1,
+};
+
+/* ---- queue pairs --------------------------------------------------------- */
+
+struct rove_create_qp_req {
+	__aligned_u64 comp_mask;
+	__aligned_u64 reserved_40;
+};
+
+struct rove_create_qp_resp {
+	__aligned_u64 comp_mask;
+	__aligned_u64 offset;		/* mmap() offset of the QP area */
+	__u32 length;			/* bytes to map */
+	__u32 db_slot;			/* or ROVE_DB_NO_SLOT */
+	__u32 sq_offset;		/* of the first WQE, in the area */
+	__u32 sq_entries;		/* a power of two */
+	__u32 sq_stride;		/* bytes, a multiple of 16 */
+	__u32 rq_offset;
+	__u32 rq_entries;		/* a power of two, or 0 */
+	__u32 rq_stride;
+	__u32 max_inline;
+	__u32 reserved_1a0;
+};
+
+/* Start of a QP area. */
+struct rove_qp_hdr {
+	/* provider writes */
+	__u32 sq_prod;			/* WQEs posted, running freely */
+	__u32 rq_prod;
+	__u32 reserved_40[14];
+	/* module writes */
+	__u32 sq_cons;			/* slots that may be written again */
+	__u32 rq_cons;
+	__u32 flags;			/* enum rove_qp_flags */
+	__u32 reserved_260[13];
+};
+
+#define ROVE_QP_WQES	128		/* sizeof(struct rove_qp_hdr) */
+
+enum rove_qp_flags {
+	/*
+	 * post_recv must ring too: the QP is in the error state, and what is
+	 * posted now has to be flushed. Read after the new rq_prod was
+	 * published and a full barrier.
+	 */
+	ROVE_QP_RING_RECV	= 1 << 0,
+};
+
+enum rove_wr_op {
+	ROVE_WR_SEND		= 0,
+	ROVE_WR_SEND_IMM	= 1,
+	ROVE_WR_SEND_INV	= 2,
+	ROVE_WR_WRITE		= 3,
+	ROVE_WR_WRITE_IMM	= 4,
+	ROVE_WR_READ		= 5,
+	ROVE_WR_CMP_SWP		= 6,
+	ROVE_WR_FETCH_ADD	= 7,
+	ROVE_WR_OPS
+};
+
+enum rove_wr_flags {
+	ROVE_WR_SIGNALED	= 1 << 0,
+	ROVE_WR_SOLICITED	= 1 << 1,
+	ROVE_WR_FENCE		= 1 << 2,
+	ROVE_WR_INLINE		= 1 << 3,
+	ROVE_WR_FLAGS		= (1 << 4) - 1
+};
+
+struct rove_sge {
+	__aligned_u64 addr;
+	__u32 length;
+	__u32 lkey;
+};
+
+/* Send WQE: this header, then num_sge struct rove_sge or the inline bytes. */
+struct rove_sqe {
+	__aligned_u64 wr_id;
+	__u8 opcode;			/* enum rove_wr_op */
+	__u8 flags;			/* enum rove_wr_flags */
+	__u16 num;			/* number of SGEs; ROVE_WR_INLINE: bytes */
+	__u32 imm;			/* as on the wire, or rkey to invalidate */
+	union {
+		struct {
+			__aligned_u64 addr;
+			__u32 rkey;
+			__u32 reserved_60;
+			__aligned_u64 reserved_80[2];
+		} rdma;
+		struct {
+			__aligned_u64 addr;
+			__u32 rkey;
+			__u32 reserved_60;
+			__aligned_u64 compare_add;
+			__aligned_u64 swap;
+		} atomic;
+		struct {
+			__u32 ah;	/* handle of rove_create_ah_resp */
+			__u32 qpn;
+			__u32 qkey;
+			__u32 reserved_60;
+			__aligned_u64 reserved_80[2];
+		} ud;
+	};
+};
+
+/* Receive WQE: this header, then num struct rove_sge. */
+struct rove_rqe {
+	__aligned_u64 wr_id;
+	__u32 num;
+	__u32 reserved_60;
+};
+
+/* ---- address handles ----------------------------------------------------- */
+
+struct rove_create_ah_resp {
+	__u32 ah;			/* to be put into struct rove_sqe */
+	__u32 reserved_20;
+};
+
+#endif /* ROVE_ABI_H */
