@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Responder: requests in; memory accesses, receive completions and responses
+ * out. Whatever can fail is asked of the driver as an act, and its result comes
+ * back by rove_resp_result(); only then does the machine move on.
+ *
+ * A turn of the driver (obj/run.c, tests/sim): for each packet of a batch
+ * rove_resp_packet(), then do what act says and call rove_resp_result() until
+ * act is DONE or DROP, then rove_resp_reap(); after the batch rove_resp_next()
+ * while there is budget, so that one ACK answers the whole batch; look at events
+ * and broken.
+ */
+#ifndef ROVE_PROTO_RESP_H
+#define ROVE_PROTO_RESP_H
+
+#include "../base.h"
+#include "../wire/parse.h"
+#include "fault.h"
+#include "req.h"
+#include "seg.h"
+#include "tally.h"
+
+enum rove_resp_state {
+	ROVE_RESP_RESET,	/* before RTR: everything is dropped */
+	ROVE_RESP_RUN,
+	ROVE_RESP_ERROR,
+};
+
+struct rove_resp_conf {
+	u8 type;		/* enum rove_qp_type */
+	u8 min_rnr_timer;	/* code 0-31 (IBTA vol. 1, table 45) */
+	bool remote_write;	/* what the QP lets its peer do */
+	bool remote_read;
+	bool remote_atomic;
+	u16 pkey;
+	u32 pmtu;
+	u32 dqpn;
+	u32 qkey;		/* UD */
+};
+
+/* A READ or atomic that was executed: answered from here, and answered again
+ * when it is asked for again.
+ */
+struct rove_resp_saved {
+	u8 kind;		/* enum rove_op: READ_REQ, CMP_SWP or FETCH_ADD; */
+	bool valid;
+	bool pending;		/* responses are still to be sent */
+	bool resend;
+	u32 first_psn;
+	u32 last_psn;
+	u32 cur_psn;		/* next to send */
+	u32 msn;
+	u64 va;			/* READ: of first_psn */
+	u32 rkey;
+	u32 len;
+	u64 value;		/* atomic: what was there before */
+};
+
+struct rove_resp {
+	struct rove_resp_conf conf;
+	struct rove_tally tally;
+	u8 state;		/* enum rove_resp_state */
+	bool broken;		/* the QP must go to ERR */
+	u32 events;		/* enum rove_qp_event, taken by the driver */
+
+	struct rove_resp_saved *saved;
+	u32 saved_num;		/* max_dest_rd_atomic; 0: none allowed */
+	/* proto/resp.c's own from here on */
+	u32 saved_head;		/* next to be used, runs freely */
+	u32 epsn;		/* expected PSN */
+	u32 msn;
+	u32 ack_psn;		/* to be acknowledged: up to here */
+	bool ack_owed;
+	bool nak_owed;
+	bool nak_sent;		/* for epsn: say it once */
+	u8 nak_syndrome;
+	bool comm_est;
+	bool rqe_held;		/* a receive WQE is being filled */
+	bool comp_ready;
+	u8 last_op;		/* to check the order FIRST, MIDDLE, LAST */
+	u8 step;		/* what the result in wait is of */
+	u32 rqe_len;
+	u64 va;			/* message being received */
+	u32 rkey;
+	u32 dma_len;
+	u32 off;
+	struct rove_pkt pkt;	/* being executed */
+	struct {
+		u8 fault;
+		u8 recv;	/* enum rove_cqe_recv */
+		u16 flags;	/* enum rove_cqe_flags */
+		bool solicited;
+		u32 imm;
+		u32 byte_len;
+		u32 src_qp;
+	} comp;
+};
+
+void rove_resp_init(struct rove_resp *r);
+
+/* Forget everything, return to ROVE_RESP_RESET; conf and saved are kept. */
+void rove_resp_reset(struct rove_resp *r);
+
+/* @saved: @num entries (may be NULL if 0), owned by the driver; only in RESET. */
+void rove_resp_set_saved(struct rove_resp *r, struct rove_resp_saved *saved, u32 num);
+
+/* Expected PSN, before rove_resp_start(). */
+void rove_resp_set_psn(struct rove_resp *r, u32 psn);
+
+/* RTR. */
+void rove_resp_start(struct rove_resp *r);
+
+/* ERR: a held receive WQE is completed with a flush error (reap), no more is taken. */
+void rove_resp_error(struct rove_resp *r);
+
+enum rove_resp_act_kind {
+	ROVE_RESP_DONE,		/* nothing more to do for this packet */
+	ROVE_RESP_DROP,		/* dropped; act->drop says why */
+	ROVE_RESP_GET_RQE,	/* fetch the next receive WQE and keep it until the
+				 * completion: result NONE with len, NONE with
+				 * empty set, or WQE (malformed)
+				 */
+	ROVE_RESP_PLACE_RQE,	/* payload to off.. of the held receive WQE: NONE or
+				 * LOCAL_PROT; UD: off is 40, and the GRH area too
+				 */
+	ROVE_RESP_PLACE_MR,	/* check va, check_len of rkey for remote write, then
+				 * payload (len bytes, may be 0) to va: NONE or REQ_ACCESS
+				 */
+	ROVE_RESP_CHECK_READ,	/* check va, check_len of rkey for remote read */
+	ROVE_RESP_ATOMIC,	/* op on 8 bytes at va of rkey: NONE with value (what
+				 * was there), REQ_ACCESS, or REQ_INVALID (unaligned)
+				 */
+	ROVE_RESP_INVALIDATE,	/* rkey: NONE or REQ_ACCESS */
+};
+
+struct rove_resp_act {
+	u8 kind;		/* enum rove_resp_act_kind */
+	u8 drop;		/* enum rove_drop */
+	u8 op;			/* ATOMIC: ROVE_OP_CMP_SWP or ROVE_OP_FETCH_ADD */
+	u32 rkey;
+	u32 off;
+	u32 len;		/* payload bytes to place */
+	u64 va;
+	u32 check_len;
+	u64 swap_add;
+	u64 compare;
+};
+
+struct rove_resp_result {
+	u8 fault;		/* enum rove_fault */
+	bool empty;		/* GET_RQE: there is none */
+	u32 len;		/* GET_RQE: bytes that fit */
+	u64 value;		/* ATOMIC */
+};
+
+/**
+ * rove_resp_packet() - a request came in
+ * @pkt: parsed; its ICRC is right, it is from the QP's peer, and its opcode is
+ *       a request of the QP's transport
+ */
+void rove_resp_packet(struct rove_resp *r, const struct rove_pkt *pkt, struct rove_resp_act *act);
+void rove_resp_result(struct rove_resp *r, const struct rove_resp_result *res,
+		      struct rove_resp_act *act);
+
+/**
+ * rove_resp_next() - the next response packet
+ *
+ * In the order that the requester expects: READ data and atomic results as they
+ * were asked for, then one ACK or NAK. Call rove_resp_seg_failed() at once if
+ * the memory cannot be read any more, rove_resp_seg_dropped() if the stack
+ * dropped it.
+ *
+ * Return: false if nothing is owed.
+ */
+bool rove_resp_next(struct rove_resp *r, struct rove_seg *seg);
+void rove_resp_seg_failed(struct rove_resp *r, const struct rove_seg *seg, enum rove_fault fault);
+void rove_resp_seg_dropped(struct rove_resp *r, const struct rove_seg *seg);
+
+struct rove_resp_comp {
+	u8 fault;		/* enum rove_fault */
+	u8 recv;		/* enum rove_cqe_recv */
+	u16 flags;		/* enum rove_cqe_flags: IMM, INV, RECV, SOLICITED */
+	bool solicited;
+	u32 imm;
+	u32 byte_len;		/* UD: with the 40 bytes of the GRH area */
+	u32 src_qp;
+};
+
+/* The held receive WQE is finished: complete it. False when it is not. */
+bool rove_resp_reap(struct rove_resp *r, struct rove_resp_comp *comp);
+
+static inline u32 rove_resp_take_events(struct rove_resp *r)
+{
+	u32 events = r->events;
+
+	r->events = 0;
+	return events;
+}
+
+#endif /* ROVE_PROTO_RESP_H */
