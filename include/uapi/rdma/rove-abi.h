@@ -86,7 +86,13 @@ struct rove_create_cq_resp {
 	__u32 reserved_e0;
 };
 
-/* Start of a CQ area; struct rove_cqe[entries] follows at ROVE_CQ_ENTRIES. */
+/*
+ * Start of a CQ area; struct rove_cqe[entries] follows at ROVE_CQ_ENTRIES.
+ *
+ * To arm: add one to the number of armings, modulo 2^31. A request for any
+ * completion stays in force until it is answered (fired == number): one for
+ * solicited completions that comes on top is to be written as one for any.
+ */
 struct rove_cq_hdr {
 	/* provider writes */
 	__u32 cons;			/* entries taken, running freely */
@@ -94,7 +100,8 @@ struct rove_cq_hdr {
 	__u32 reserved_40[14];
 	/* module writes */
 	__u32 prod;			/* entries written, for debuggers */
-	__u32 reserved_220[15];
+	__u32 fired;			/* number of the last arming answered */
+	__u32 reserved_240[14];
 };
 
 #define ROVE_CQ_ENTRIES	128
@@ -129,8 +136,8 @@ struct rove_cqe {
 	__u16 flags;			/* enum rove_cqe_flags */
 	__u8 smac[6];			/* UD */
 	__u8 sl;
-	__u8 reserved_1b8;
-	__u32 reserved_1c0;
+	__u8 reserved_198;
+	__u32 reserved_1a0[2];
 	__u32 seq;
 };
 

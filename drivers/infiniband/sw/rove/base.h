@@ -12,6 +12,7 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
+#include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/unaligned.h>
@@ -42,6 +43,7 @@ typedef int64_t s64;
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define static_assert		_Static_assert
+#define DECLARE_FLEX_ARRAY(t, n)	struct { struct { } empty_ ## n; t n[]; }
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define min(a, b)		({ __auto_type a_ = (a); __auto_type b_ = (b); \
 				   a_ < b_ ? a_ : b_; })

@@ -43,8 +43,8 @@ struct rove_swqe {
 	u8 reserved;
 	struct rove_sqe sqe;
 	union {
-		struct rove_sge sge[0];
-		u8 data[0];
+		DECLARE_FLEX_ARRAY(struct rove_sge, sge);
+		DECLARE_FLEX_ARRAY(u8, data);
 	};
 };
 

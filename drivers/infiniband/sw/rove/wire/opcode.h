@@ -44,6 +44,7 @@ enum rove_op {
 };
 
 #define ROVE_OPCODE_CNP		0x81
+#define ROVE_CNP_LEN		16	/* reserved bytes, zero, behind its BTH */
 
 enum rove_op_flags {
 	/* extended headers, in this order on the wire */
