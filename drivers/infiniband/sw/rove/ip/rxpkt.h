@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Received packets: a train is walked packet by packet. The headers of each are
+ * copied once; whatever is decided and whatever is summed uses that copy, since a
+ * train may lie in pages that its sender can still write.
+ */
+#ifndef ROVE_IP_RXPKT_H
+#define ROVE_IP_RXPKT_H
+
+#include <linux/skbuff.h>
+#include "../wire/parse.h"
+#include "../wire/icrc.h"
+
+struct rove_rxpkt {
+	struct sk_buff *skb;
+	u32 off;		/* of this packet's BTH, in the skb */
+	u32 end;		/* of the train, in the skb */
+	u32 piece;		/* bytes of each packet but the last */
+	u32 total;		/* bytes of this one, BTH to ICRC */
+	u32 index;		/* in the train */
+	bool same_id;		/* all packets carry the first one's IP ID */
+	struct rove_icrc_flow flow;
+	struct rove_pkt pkt;
+	u8 hdr[ROVE_MAX_HDR];
+};
+
+/*
+ * skb->data at the IP header, transport header at UDP, which the caller has
+ * pulled. Return: false when the UDP length is impossible.
+ */
+bool rove_rxpkt_begin(struct rove_rxpkt *rx, struct sk_buff *skb);
+
+/* Copies and parses the packet at rx->off: a reason to drop it, or NONE. */
+enum rove_drop rove_rxpkt_read(struct rove_rxpkt *rx);
+
+/* Steps to the next packet; false at the end. */
+bool rove_rxpkt_next(struct rove_rxpkt *rx);
+
+/* Is the ICRC of the packet right? Reads the whole payload. */
+bool rove_rxpkt_icrc_ok(struct rove_rxpkt *rx);
+
+/**
+ * rove_rxpkt_copy() - the payload, in contiguous pieces
+ * @fn: called with each piece; a result other than 0 ends the walk
+ *
+ * Return: 0 or what @fn returned.
+ */
+int rove_rxpkt_copy(struct rove_rxpkt *rx, int (*fn)(void *arg, const void *p, u32 len),
+		    void *arg);
+
+#endif /* ROVE_IP_RXPKT_H */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Trains: many RoCE packets of equal length (but a shorter last one), each with
+ * its own ICRC, in one skb that the stack carries whole as UDP GSO and that only
+ * the device, or nobody, splits. The cost of the stack is per skb.
+ *
+ * A train lives on the stack of its builder, with BH off from rove_train_begin()
+ * to rove_train_flush(); several trains of one BH-off section follow each other
+ * in one struct.
+ */
+#ifndef ROVE_IP_TRAIN_H
+#define ROVE_IP_TRAIN_H
+
+#include <linux/types.h>
+
+struct rove_path;
+struct rove_route;
+
+struct rove_train {
+	struct rove_path *path;
+	struct rove_route *route;
+	u8 *buf;		/* first packet of the open train */
+	u32 used;		/* bytes in the open train */
+	u32 piece;		/* length of its packets */
+	u32 count;		/* packets in it */
+	u32 reserved;		/* bytes handed out, not committed yet */
+	u32 hdr_len;
+	bool closed;		/* its last packet was shorter */
+	bool single;		/* no trains on this route */
+	u16 ip_id;		/* of the first packet */
+};
+
+/* Nothing is allocated yet. */
+void rove_train_begin(struct rove_train *t, struct rove_path *path, struct rove_route *route);
+
+/**
+ * rove_train_reserve() - room for one more packet
+ * @len: bytes from the BTH to the end of the ICRC
+ *
+ * The caller writes headers, payload and pad there (not the ICRC), then calls
+ * rove_train_commit(), or rove_train_cancel().
+ *
+ * Return: where to write, ERR_PTR(-EAGAIN) when the packet does not fit into the
+ * open train (flush it and try again), ERR_PTR(-ENOMEM).
+ */
+u8 *rove_train_reserve(struct rove_train *t, u32 len);
+
+/* @hdr_len: bytes of BTH and extended headers that were written. */
+void rove_train_commit(struct rove_train *t, u32 hdr_len);
+void rove_train_cancel(struct rove_train *t);
+
+/**
+ * rove_train_flush() - hand the open train to the stack, if there is one
+ *
+ * Return: 0; -EAGAIN if the stack dropped it (queue full), -ENOMEM, or what
+ * rove_route_get() returns. In each case the train is empty afterwards.
+ */
+int rove_train_flush(struct rove_train *t);
+
+/* Module init and exit: the recycled pages that trains are built in. */
+int rove_train_init(void);
+void rove_train_exit(void);
+
+#endif /* ROVE_IP_TRAIN_H */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef ROVE_OBJ_AH_H
+#define ROVE_OBJ_AH_H
+
+#include <linux/refcount.h>
+#include <rdma/ib_verbs.h>
+#include "../ip/path.h"
+
+struct rove_dev;
+
+/* Found by handle under RCU; the core's ib_ah is only a shell. */
+struct rove_ah {
+	struct rove_dev *dev;
+	struct ib_pd *pd;
+	struct rdma_ah_attr attr;	/* for query_ah; its sgid_attr is the core's */
+	struct rove_path path;
+	u32 handle;			/* in rove_dev.ahs, 1 and up */
+	refcount_t refs;
+	struct work_struct free;	/* netdev references are given back in process context */
+	struct rcu_head rcu;
+};
+
+struct rove_ibah {
+	struct ib_ah ib;
+	struct rove_ah *ah;
+};
+
+static inline struct rove_ah *rove_ah_of(struct ib_ah *ib)
+{
+	return container_of(ib, struct rove_ibah, ib)->ah;
+}
+
+/* Any context (@gfp GFP_ATOMIC where create_ah may not sleep). */
+struct rove_ah *rove_ah_create(struct rove_dev *dev, struct ib_pd *pd,
+			       const struct rdma_ah_attr *attr, gfp_t gfp);
+void rove_ah_destroy(struct rove_ah *ah);
+
+/* Reference by handle if it is of @pd, or NULL. */
+struct rove_ah *rove_ah_find(struct rove_dev *dev, u32 handle, const struct ib_pd *pd);
+void rove_ah_put(struct rove_ah *ah);
+
+#endif /* ROVE_OBJ_AH_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A link: one ib_device on one netdev. */
+#ifndef ROVE_OBJ_DEV_H
+#define ROVE_OBJ_DEV_H
+
+#include <linux/netdevice.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include "../mem/mr.h"
+#include "../stats.h"
+
+struct rove_engine;
+struct rove_qp;
+
+struct rove_dev {
+	struct ib_device ib;		/* first: allocated by ib_alloc_device() */
+	struct net_device *ndev;	/* held until dealloc_driver */
+	netdevice_tracker tracker;
+	struct rove_stats __percpu *stats;
+	struct rove_mr_table mrs;
+	struct xarray ahs;		/* user AHs by handle; under RCU, xa_lock */
+	u32 ah_next;
+	struct rove_engine *engine;
+	struct rove_qp __rcu *gsi;	/* QP 1 */
+	/* verbs/gid: listeners of the GIDs' namespaces, by GID index */
+	struct net *gid_net[64];
+	bool udp_csum_off;
+};
+
+#define ROVE_GID_TABLE_LEN	64
+
+static inline struct rove_dev *rove_dev_of(struct ib_device *ib)
+{
+	return container_of(ib, struct rove_dev, ib);
+}
+
+#endif /* ROVE_OBJ_DEV_H */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Queue pairs: life, attributes, states. obj/run.c runs them. */
+#ifndef ROVE_OBJ_QP_H
+#define ROVE_OBJ_QP_H
+
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/refcount.h>
+#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include "../ip/path.h"
+#include "../proto/req.h"
+#include "../proto/resp.h"
+#include "../ring/ring.h"
+#include "../ring/wqe.h"
+
+struct rove_cq;
+struct rove_dev;
+struct rove_uctx;
+
+/* Work that waits for the owner of a half. */
+enum rove_half_work {
+	ROVE_WORK_POST,		/* look at the send ring */
+	ROVE_WORK_TIMER,	/* look at the deadline */
+	ROVE_WORK_MORE,		/* a budget ran out */
+	ROVE_WORK_FLUSH,	/* the QP is in error: complete what is posted */
+};
+
+/*
+ * Requester or responder side of a QP. Whoever sets OWNED in word has it alone,
+ * with BH off; who finds it set leaves work and sets MISSED, and the owner looks
+ * again before it lets go.
+ */
+struct rove_half {
+	atomic_t word;
+	unsigned long work;		/* bits of enum rove_half_work */
+	struct sk_buff_head packets;	/* for the owner, by its own lock */
+	struct rove_route route;	/* owner's */
+};
+
+struct rove_qp {
+	/* constant after creation */
+	struct rove_dev *dev;
+	struct ib_pd *pd;
+	struct ib_qp *ib;		/* shell; valid until destroy has begun */
+	struct rove_uctx *uctx;		/* NULL: the kernel's own */
+	struct rove_cq *send_cq;
+	struct rove_cq *recv_cq;
+	enum ib_qp_type type;		/* RC, UD, GSI */
+	u32 qpn;
+	u32 db_slot;
+	bool sig_all;
+	struct rove_wqe_limits limits;
+	struct rove_qp_hdr *area;	/* vmalloc_user'ed: header, SQ, RQ */
+	u32 area_len;
+	u32 sq_entries, sq_stride;
+	u32 rq_entries, rq_stride;
+
+	/* requester half */
+	struct rove_half req_half ____cacheline_aligned;
+	struct rove_req req;
+	struct rove_ring sq;		/* consumer side */
+	struct hrtimer timer;
+	u64 timer_armed;		/* ns; 0: not armed */
+
+	/* responder half */
+	struct rove_half resp_half ____cacheline_aligned;
+	struct rove_resp resp;
+	struct rove_ring rq;		/* consumer side */
+	struct rove_rwqe *rwqe;		/* held receive WQE */
+	void *saved;			/* of resp, by max_dest_rd_atomic */
+
+	/* producer side of a kernel QP; irqsave */
+	spinlock_t post_lock ____cacheline_aligned;
+	struct rove_ring sq_prod;
+	struct rove_ring rq_prod;
+
+	/* state and attributes: changed under mutex with both halves owned */
+	struct mutex mutex;
+	enum ib_qp_state state;
+	enum ib_mig_state mig_state;
+	struct ib_qp_attr attr;		/* as set so far, for query_qp */
+	struct rove_path path;
+	bool path_set;
+	bool error_told;
+
+	struct tasklet_struct tasklet;	/* runs what could not run in place */
+	struct work_struct error_work;	/* ERR: from where a mutex cannot be taken */
+	u32 event_mask;			/* to be dispatched by the tasklet */
+	refcount_t refs;
+	struct completion unused;
+	struct rcu_head rcu;
+};
+
+/* What the core sees; it frees this right after destroy_qp. */
+struct rove_ibqp {
+	struct ib_qp ib;
+	struct rove_qp *qp;
+	struct rdma_user_mmap_entry *mmap;	/* verbs/ */
+};
+
+static inline struct rove_qp *rove_qp_of(struct ib_qp *ib)
+{
+	return container_of(ib, struct rove_ibqp, ib)->qp;
+}
+
+/* Limits of one QP; the device attributes are made of them. */
+#define ROVE_MAX_WR		32768U
+#define ROVE_MAX_SGE		32U
+#define ROVE_MAX_INLINE		1024U
+#define ROVE_MAX_RD_ATOMIC	128U
+
+/**
+ * rove_qp_create() - a QP in RESET, with its rings and number
+ * @ib:   the shell, filled in by the core so far as it does
+ * @init: cap is updated to what was made
+ * @uctx: NULL for the kernel
+ *
+ * Sleeps. Return: ERR_PTR -EOPNOTSUPP (type), -EINVAL (caps out of range),
+ * -ENOMEM, -EBUSY (GSI exists).
+ */
+struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib_qp *ib,
+			       struct ib_qp_init_attr *init, struct rove_uctx *uctx);
+
+/* All attributes are checked before anything changes. Sleeps. */
+int rove_qp_modify(struct rove_qp *qp, struct ib_qp_attr *attr, int mask);
+void rove_qp_query(struct rove_qp *qp, struct ib_qp_attr *attr, struct ib_qp_init_attr *init);
+
+/* Nothing of it runs, and no completion of it is written, after this. Sleeps. */
+void rove_qp_destroy(struct rove_qp *qp);
+
+/* By number, under rcu_read_lock(). */
+struct rove_qp *rove_qp_find(u32 qpn);
+
+/* References keep a QP that was found beyond the RCU section. */
+bool rove_qp_get(struct rove_qp *qp);
+void rove_qp_put(struct rove_qp *qp);
+
+int rove_qp_init(void);
+void rove_qp_exit(void);
+
+#endif /* ROVE_OBJ_QP_H */

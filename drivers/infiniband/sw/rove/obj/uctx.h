@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A process's context: its doorbell page. */
+#ifndef ROVE_OBJ_UCTX_H
+#define ROVE_OBJ_UCTX_H
+
+#include <linux/list.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rove-abi.h>
+
+struct rove_dev;
+struct rove_qp;
+
+struct rove_uctx {
+	struct ib_ucontext ib;		/* first; freed by the core */
+	struct rove_dev *dev;
+	struct rove_db_page *db;	/* vmalloc_user'ed, one page */
+	struct xarray slots;		/* doorbell slot -> QP; engine under RCU */
+	struct list_head engine_node;	/* engine's list; under its mutex */
+	struct rdma_user_mmap_entry *mmap;	/* verbs/ */
+};
+
+static inline struct rove_uctx *rove_uctx_of(struct ib_ucontext *ib)
+{
+	return container_of(ib, struct rove_uctx, ib);
+}
+
+/* Allocates the page and shows it to the engine: 0 or -ENOMEM. */
+int rove_uctx_init(struct rove_uctx *u, struct rove_dev *dev);
+/* All its QPs are gone. Waits until the engine does not look at it. */
+void rove_uctx_exit(struct rove_uctx *u);
+
+#endif /* ROVE_OBJ_UCTX_H */
