@@ -7,27 +7,29 @@
 #include <rdma/ib_verbs.h>
 #include "../ring/cqe.h"
 
+struct rove_area;
 struct rove_dev;
 
 /* Found by QPs under their own reference; freed after RCU. */
 struct rove_cq {
 	struct rove_dev *dev;
 	struct ib_cq *ib;		/* NULL once destroy has begun; under lock */
-	void *area;			/* vmalloc_user'ed: rove_cq_hdr, rove_cqe[] */
-	u32 area_len;
+	struct rove_area *mem;		/* rove_cq_hdr, rove_cqe[] */
 	u32 entries;
 	u32 cqn;
 	bool user;
-	bool overflow;			/* under lock */
-	spinlock_t lock;		/* irqsave: ring (module side), ib, notifying */
+	bool overflow;			/* a completion was lost; under lock */
+	bool overflow_told;		/* under lock */
+	spinlock_t lock;		/* irqsave: ring (module side), ib, notify state */
 	struct rove_cq_ring ring;	/* module side */
 	spinlock_t poll_lock;		/* irqsave: consumer side of a kernel CQ */
 	struct rove_cq_ring poll;	/* consumer side of a kernel CQ */
-	/* one handler call at a time; see rove_cq_notify() */
-	bool notifying;
-	bool renotify;
-	struct llist_node notify_node;	/* queued for the notify tasklet */
-	refcount_t refs;		/* creator, QPs */
+	/* one handler call at a time; see notify() in cq.c; under lock */
+	bool queued;			/* on a CPU's list, with a reference */
+	bool wanted;			/* the completion handler is to be called */
+	bool notifying;			/* a handler is running */
+	struct llist_node notify_node;
+	refcount_t refs;		/* creator, QPs, notify list */
 	struct rcu_head rcu;
 };
 
@@ -66,5 +68,9 @@ void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solic
 /* ib_poll_cq() and ib_req_notify_cq() of kernel CQs; any context. */
 bool rove_cq_poll(struct rove_cq *cq, struct rove_cqe *cqe);
 int rove_cq_arm(struct rove_cq *cq, enum ib_cq_notify_flags flags);
+
+/* Module init and exit. */
+int rove_cq_init(void);
+void rove_cq_exit(void);
 
 #endif /* ROVE_OBJ_CQ_H */

@@ -15,6 +15,7 @@
 #include "../ring/ring.h"
 #include "../ring/wqe.h"
 
+struct rove_area;
 struct rove_cq;
 struct rove_dev;
 struct rove_uctx;
@@ -52,8 +53,9 @@ struct rove_qp {
 	u32 db_slot;
 	bool sig_all;
 	struct rove_wqe_limits limits;
-	struct rove_qp_hdr *area;	/* vmalloc_user'ed: header, SQ, RQ */
-	u32 area_len;
+	struct rove_area *mem;		/* rove_qp_hdr, SQ, RQ */
+	struct rove_qp_hdr *hdr;	/* mem->addr */
+	u32 sq_offset, rq_offset;	/* of the slots, in mem */
 	u32 sq_entries, sq_stride;
 	u32 rq_entries, rq_stride;
 
@@ -69,7 +71,6 @@ struct rove_qp {
 	struct rove_resp resp;
 	struct rove_ring rq;		/* consumer side */
 	struct rove_rwqe *rwqe;		/* held receive WQE */
-	void *saved;			/* of resp, by max_dest_rd_atomic */
 
 	/* producer side of a kernel QP; irqsave */
 	spinlock_t post_lock ____cacheline_aligned;
@@ -83,13 +84,10 @@ struct rove_qp {
 	struct ib_qp_attr attr;		/* as set so far, for query_qp */
 	struct rove_path path;
 	bool path_set;
-	bool error_told;
 
 	struct tasklet_struct tasklet;	/* runs what could not run in place */
-	struct work_struct error_work;	/* ERR: from where a mutex cannot be taken */
-	u32 event_mask;			/* to be dispatched by the tasklet */
-	refcount_t refs;
-	struct completion unused;
+	atomic_t events;		/* enum rove_qp_event, for the tasklet */
+	bool dead;			/* destroy has begun */
 	struct rcu_head rcu;
 };
 
@@ -130,12 +128,14 @@ void rove_qp_query(struct rove_qp *qp, struct ib_qp_attr *attr, struct ib_qp_ini
 /* Nothing of it runs, and no completion of it is written, after this. Sleeps. */
 void rove_qp_destroy(struct rove_qp *qp);
 
-/* By number, under rcu_read_lock(). */
+/* By number, under rcu_read_lock(), valid until rcu_read_unlock(). */
 struct rove_qp *rove_qp_find(u32 qpn);
 
-/* References keep a QP that was found beyond the RCU section. */
-bool rove_qp_get(struct rove_qp *qp);
-void rove_qp_put(struct rove_qp *qp);
+/*
+ * The QP goes to ERR (a UD QP whose send side failed: SQE). The caller owns a
+ * half; what is posted is flushed a little later.
+ */
+void rove_qp_fail(struct rove_qp *qp, bool send_only);
 
 int rove_qp_init(void);
 void rove_qp_exit(void);

@@ -8,13 +8,15 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rove-abi.h>
 
+struct rove_area;
 struct rove_dev;
 struct rove_qp;
 
 struct rove_uctx {
 	struct ib_ucontext ib;		/* first; freed by the core */
 	struct rove_dev *dev;
-	struct rove_db_page *db;	/* vmalloc_user'ed, one page */
+	struct rove_area *mem;		/* struct rove_db_page */
+	struct rove_db_page *db;	/* mem->addr */
 	struct xarray slots;		/* doorbell slot -> QP; engine under RCU */
 	struct list_head engine_node;	/* engine's list; under its mutex */
 	struct rdma_user_mmap_entry *mmap;	/* verbs/ */
