@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+#
+# Running a script in a guest.
+#
+# Host and guest meet in a folder of this run (RUN): it holds the links or
+# mount tags that guest/main mounts, the script's output comes through two
+# FIFOs, its status and the kernel's log through files that the guest writes.
+
+cmd_run() {
+	parse_run_options "$@"
+	shift $((OPTIND - 1))
+	[ $# -gt 0 ] || usage_error "run: no script"
+	check_run_options
+
+	prepare_run "$@" || exit "$EXIT_LAB"
+	boot_guest
+	judge_run
+	exit $?
+}
+
+cmd_shell() {
+	INTERACTIVE=1
+	parse_run_options "$@"
+	shift $((OPTIND - 1))
+	TIMEOUT=86400
+	check_run_options
+	[ -t 0 ] || usage_error "shell: needs a terminal"
+
+	prepare_run /dev/null "$@" || exit "$EXIT_LAB"
+	boot_guest
+	judge_run
+	exit $?
+}
+
+# ------------------------------------------------------------------- options
+
+parse_run_options() {
+	local option
+
+	KERNEL=perf TOPOLOGY=pair CPUS=2 TIMEOUT=300 MEMORY='' OUT=''
+	: "${INTERACTIVE:=}"
+	OPTIND=1
+	while getopts :k:t:c:T:m:o: option; do
+		case $option in
+		k) KERNEL=$OPTARG ;;
+		t) TOPOLOGY=$OPTARG ;;
+		c) CPUS=$OPTARG ;;
+		T) TIMEOUT=$OPTARG ;;
+		m) MEMORY=${OPTARG%M} ;;
+		o) OUT=$OPTARG ;;
+		:) usage_error "run: -$OPTARG needs a value" ;;
+		*) usage_error "run: no option -$OPTARG" ;;
+		esac
+	done
+}
+
+check_run_options() {
+	need_root
+	KIND=$(kernel_kind "$KERNEL") || exit
+	case $TOPOLOGY in
+	pair | mixed | rxe | siw | host | none) ;;
+	*) usage_error "no topology '$TOPOLOGY' (pair, mixed, rxe, siw, host, none)" ;;
+	esac
+	case $TOPOLOGY:$KERNEL in
+	siw:stock*) usage_error "Debian's kernels have no siw" ;;
+	rxe:stock) usage_error "rdma_rxe of 6.12 knows one namespace only: no topology rxe" ;;
+	esac
+	is_number "$CPUS" || usage_error "-c: '$CPUS' is not a number"
+	is_number "$TIMEOUT" || usage_error "-T: '$TIMEOUT' is not a number"
+	if [ -z "$MEMORY" ]; then
+		case $KERNEL in
+		perf) MEMORY=4096 ;;
+		kasan | lockdep) MEMORY=2048 ;;
+		*) MEMORY=3072 ;;
+		esac
+	fi
+	is_number "$MEMORY" || usage_error "-m: '$MEMORY' is not a number of megabytes"
+	if [ -n "$OUT" ]; then
+		mkdir -p "$OUT" || usage_error "-o: cannot make $OUT"
+		OUT=$(readlink -f "$OUT")
+	fi
+}
+
+is_number() {
+	[[ $1 =~ ^[1-9][0-9]*$ ]]
+}
+
+# The comparison topologies do without rove: they must work while it does not.
+uses_rove() {
+	case $TOPOLOGY in
+	rxe | siw) return 1 ;;
+	esac
+}
+
+# -------------------------------------------------------------- preparation
+
+prepare_run() {
+	need_kernel "$KERNEL"
+
+	# No spaces: these paths go through the kernel's command line.
+	RUN=$(mktemp -d /tmp/rove-lab.XXXXXX) || return
+	trap end_run EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	mkdir "$RUN/run" "$RUN/uml"
+	mkfifo "$RUN/stdout" "$RUN/stderr"
+	cp -r "$LAB/guest" "$RUN/run/guest"
+
+	ln -s "$(piece_dir root)" "$RUN/root"
+	ln -s "$(piece_dir "$KERNEL")/tree" "$RUN/kernel"
+	ln -s "$CHECKOUT" "$RUN/rove"
+	[ -z "$OUT" ] || ln -s "$OUT" "$RUN/out"
+	if uses_rove; then
+		build_for "$KERNEL" "$RUN/run" || return
+	fi
+	place_script "$@"
+	write_settings
+}
+
+# The guest finds a script of the checkout at its place in /rove, any other in
+# /lab/script together with its neighbours, so that it can include them.
+place_script() {
+	local script=$1 real
+	shift
+
+	printf '%s\0' "$@" >"$RUN/run/arguments"
+	[ $# -gt 0 ] || : >"$RUN/run/arguments"
+
+	[ "$script" != - ] || script=/dev/stdin
+	[ -r "$script" ] || die "cannot read the script $script"
+	real=$(readlink -f "$script")
+	if [ ! -f "$real" ]; then
+		cat "$script" >"$RUN/run/script"
+		mkdir "$RUN/script"
+		SCRIPT=/lab/run/script
+	elif [ "${real#"$CHECKOUT"/}" != "$real" ]; then
+		mkdir "$RUN/script"
+		SCRIPT=/rove/${real#"$CHECKOUT"/}
+	else
+		ln -s "$(dirname "$real")" "$RUN/script"
+		SCRIPT=/lab/script/$(basename "$real")
+	fi
+}
+
+write_settings() {
+	{
+		printf 'LAB_KERNEL=%q\n' "$KERNEL"
+		printf 'LAB_TOPOLOGY=%q\n' "$TOPOLOGY"
+		printf 'KIND=%q\n' "$KIND"
+		printf 'TIMEOUT=%q\n' "$TIMEOUT"
+		printf 'SCRIPT=%q\n' "$SCRIPT"
+		printf 'INTERACTIVE=%q\n' "$INTERACTIVE"
+		printf 'LAB_OUT=%q\n' "${OUT:+/out}"
+	} >"$RUN/run/settings"
+}
+
+# ------------------------------------------------------------------- the guest
+
+# Boot, and wait for the guest to end.  The guest minds the time-out itself and
+# tells what hangs; the watchdog is for a guest that is beyond that.
+boot_guest() {
+	local grace=30 cats=() watchdog
+
+	[ "$KIND" = uml ] || grace=90
+	cat "$RUN/stdout" &
+	cats+=($!)
+	cat "$RUN/stderr" >&2 &
+	cats+=($!)
+	ulimit -c 0
+
+	"start_$KIND" &
+	GUEST=$!
+	(
+		# Not a child's pipe end that keeps a reader of ours waiting.
+		exec >/dev/null 2>&1
+		sleep $((TIMEOUT + grace))
+		touch "$RUN/run/timed-out"
+		kill_guest
+	) &
+	watchdog=$!
+	wait "$GUEST" 2>/dev/null
+	pkill -KILL -P "$watchdog" 2>/dev/null
+	kill -KILL "$watchdog" 2>/dev/null
+	# Children of a UML that died may live on and hold the FIFOs.
+	kill_guest
+	GUEST=
+	wait "${cats[@]}"
+}
+
+# The guest leads a session of its own; its children are in its group.
+kill_guest() {
+	[ -z "${GUEST:-}" ] || kill -KILL -- "-$GUEST" 2>/dev/null
+}
+
+end_run() {
+	kill_guest
+	[ -n "${LAB_KEEP:-}" ] || rm -rf --one-file-system "${RUN:?}"
+}
+
+# UML keeps the guest's memory in a file: take a folder that has the room.
+choose_memory_folder() {
+	local folder free best='' most=0
+
+	for folder in "${TMPDIR:-}" /dev/shm /tmp; do
+		[ -w "$folder" ] || continue
+		free=$(df --output=avail -m "$folder" | tail -n 1)
+		if [ "$free" -gt "$((MEMORY + 64))" ]; then
+			echo "$folder $MEMORY"
+			return
+		fi
+		if [ "$free" -gt "$most" ]; then
+			most=$free
+			best=$folder
+		fi
+	done
+	say "no folder has room for $MEMORY MB of guest memory: using $((most * 9 / 10)) MB in $best"
+	echo "$best $((most * 9 / 10))"
+}
+
+start_uml() {
+	local folder memory
+	local -a console=("con1=null,fd:3" "con2=null,fd:4")
+
+	read -r folder memory < <(choose_memory_folder)
+	if [ -n "$INTERACTIVE" ]; then
+		# Straight to the terminal, which UML makes raw.
+		exec 5<&0 6>&1
+		console=("con1=fd:5,fd:6" "con2=null,fd:4")
+	fi
+	TMPDIR=$folder exec setsid "$(piece_dir "$KERNEL")/linux" \
+		mem="${memory}M" ncpus="$CPUS" seccomp=on \
+		initrd="$(piece_dir initramfs)/initramfs.gz" \
+		uml_dir="$RUN/uml" umid=guest \
+		con=null con0=null,fd:1 "${console[@]}" \
+		loglevel=5 log_buf_len=4M printk.devkmsg=on \
+		bonding.max_bonds=0 dummy.numdummies=0 ifb.numifbs=0 \
+		lab_fs=hostfs lab_base="$RUN" ${OUT:+lab_out=1} \
+		</dev/null >"$RUN/console" 2>&1 3>"$RUN/stdout" 4>"$RUN/stderr"
+}
+
+start_stock() {
+	local dir name mode
+	local -a shares=() console=(-serial "file:$RUN/console")
+
+	dir=$(piece_dir "$KERNEL")
+	for name in root kernel rove script run ${OUT:+out}; do
+		mode=on
+		case $name in run | out) mode=off ;; esac
+		shares+=(-virtfs "local,path=$(readlink -f "$RUN/$name"),mount_tag=$name,security_model=none,multidevs=remap,readonly=$mode")
+	done
+	[ -z "$INTERACTIVE" ] || console+=(-chardev "stdio,id=terminal,signal=off" -serial chardev:terminal)
+
+	if [ -z "$INTERACTIVE" ]; then
+		exec </dev/null >"$RUN/qemu.log"
+	fi
+	exec setsid qemu-system-x86_64 -accel tcg,thread=multi -cpu max \
+		-smp "$CPUS" -m "$MEMORY" -nic none -display none -monitor none \
+		-no-reboot "${console[@]}" "${shares[@]}" \
+		-device virtio-serial-pci \
+		-chardev file,id=stdout,path=/proc/self/fd/3 \
+		-device virtserialport,chardev=stdout,name=stdout \
+		-chardev file,id=stderr,path=/proc/self/fd/4 \
+		-device virtserialport,chardev=stderr,name=stderr \
+		-kernel "$dir/vmlinuz" -initrd "$dir/initramfs.gz" \
+		-append "console=ttyS0 loglevel=5 log_buf_len=4M printk.devkmsg=on panic=-1 lab_fs=9p ${OUT:+lab_out=1}" \
+		2>>"$RUN/qemu.log" 3>"$RUN/stdout" 4>"$RUN/stderr"
+}
+
+# ---------------------------------------------------------------- the verdict
+
+judge_run() {
+	local run=$RUN/run status faults=0
+
+	collect_kernel_log
+	show_faults || faults=1
+	if [ -s "$run/teardown" ]; then
+		say "after the script:"
+		sed 's/^/  | /' "$run/teardown" >&2
+		faults=1
+	fi
+
+	if [ -e "$run/timed-out" ]; then
+		say "timed out after $TIMEOUT s"
+		[ ! -s "$run/hanging" ] || sed 's/^/  | /' "$run/hanging" >&2
+		return "$EXIT_TIMEOUT"
+	fi
+	if [ -s "$run/failure" ]; then
+		say "the guest could not be made ready: $(cat "$run/failure")"
+		[ "$faults" = 0 ] || return "$EXIT_FAULT"
+		return "$EXIT_LAB"
+	fi
+	if ! status=$(cat "$run/status" 2>/dev/null) || [ -z "$status" ]; then
+		say "the guest died; the end of its console:"
+		tail -n 60 "$RUN/console" | sed 's/^/  | /' >&2
+		[ ! -s "$RUN/qemu.log" ] || sed 's/^/  | /' "$RUN/qemu.log" >&2
+		return "$EXIT_FAULT"
+	fi
+	[ "$faults" = 0 ] || return "$EXIT_FAULT"
+	return "$status"
+}
+
+# What the guest read from /dev/kmsg ("6,123,4567,-;text", with lines of keys
+# and values after some) as people know it.  Of a guest that died, the console.
+collect_kernel_log() {
+	if [ -s "$RUN/run/kmsg" ]; then
+		awk -F ';' '/^[0-9]/ {
+			split($1, field, ",")
+			text = substr($0, length($1) + 2)
+			printf "[%12.6f] %s\n", field[3] / 1000000, text
+		}' "$RUN/run/kmsg" >"$RUN/kernel.log"
+	else
+		tr -d '\r' <"$RUN/console" >"$RUN/kernel.log"
+	fi
+	[ -z "$OUT" ] || cp "$RUN/kernel.log" "$OUT/kernel.log"
+}
+
+# Print what the kernel complained of; false if any of it counts.
+show_faults() {
+	awk -f "$LAB/lib/faults.awk" "$RUN/kernel.log" >&2
+}
