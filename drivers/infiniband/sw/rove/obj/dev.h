@@ -29,6 +29,15 @@ struct rove_dev {
 
 #define ROVE_GID_TABLE_LEN	64
 
+/*
+ * The path MTU that fits into a netdev's @mtu: IPv6 (40), UDP (8), BTH (12), the
+ * longest extended headers (28), ICRC (4). 0: none does.
+ */
+static inline enum ib_mtu rove_dev_mtu(unsigned int mtu)
+{
+	return mtu < 256 + 92 ? 0 : ib_mtu_int_to_enum(mtu - 92);
+}
+
 static inline struct rove_dev *rove_dev_of(struct ib_device *ib)
 {
 	return container_of(ib, struct rove_dev, ib);

@@ -52,6 +52,7 @@ struct rove_qp {
 	u32 qpn;
 	u32 db_slot;
 	bool sig_all;
+	u32 max_recv_sge;
 	struct rove_wqe_limits limits;
 	struct rove_area *mem;		/* rove_qp_hdr, SQ, RQ */
 	struct rove_qp_hdr *hdr;	/* mem->addr */
@@ -84,6 +85,7 @@ struct rove_qp {
 	struct ib_qp_attr attr;		/* as set so far, for query_qp */
 	struct rove_path path;
 	bool path_set;
+	bool sqd_notify;		/* SQ_DRAINED was asked for */
 
 	struct tasklet_struct tasklet;	/* runs what could not run in place */
 	atomic_t events;		/* enum rove_qp_event, for the tasklet */

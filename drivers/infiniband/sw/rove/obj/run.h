@@ -3,6 +3,9 @@
 #ifndef ROVE_OBJ_RUN_H
 #define ROVE_OBJ_RUN_H
 
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+
 struct rove_qp;
 struct rove_rxpkt;
 
@@ -11,20 +14,31 @@ struct rove_rxpkt;
  */
 void rove_run_kick(struct rove_qp *qp);
 
+/* The engine found the QP's doorbell rung. Process context, RCU held. */
+void rove_run_doorbell(struct rove_qp *qp);
+
 /* Something was posted by the kernel; any context: runs from a tasklet. */
 void rove_run_posted(struct rove_qp *qp);
 
-/*
- * Takes the packets of a train for @qp, beginning with the current one, whose
- * headers were read. Comes back when the train ends or the next packet, whose
- * headers were then read, is for another QP. BH off, RCU held.
+/**
+ * rove_run_packets() - take the packets of a train that are for @qp
+ * @qp: found for the current packet, whose addresses are right for it
+ * @rx: the current packet's headers were read; its ICRC was not looked at yet
  *
- * Return: false at the end of the train.
+ * BH off, RCU held.
+ *
+ * Return: true when the now current packet, whose headers were read too, is for
+ * another QP; false at the end of the train.
  */
 bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx);
 
-/* Own both halves: process context; BH is off until rove_run_unlock(). */
+/* Own both halves. Process context; BH is off until rove_run_unlock(). */
 void rove_run_lock(struct rove_qp *qp);
+/* ...and whatever was left meanwhile is done. */
 void rove_run_unlock(struct rove_qp *qp);
+
+/* Of struct rove_qp: timer and tasklet. */
+enum hrtimer_restart rove_run_timer(struct hrtimer *timer);
+void rove_run_tasklet(struct tasklet_struct *tasklet);
 
 #endif /* ROVE_OBJ_RUN_H */

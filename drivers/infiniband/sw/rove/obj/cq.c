@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Completion queues.
+ *
+ * Handlers (completion and overflow) run from a tasklet of the CPU that wrote the
+ * completion: never inside a verb, with no lock held, one at a time for each CQ.
+ * A CQ waits on at most one list; while its handler runs it may be queued once
+ * more, and whoever finds the handler running leaves the work to it.
+ */
+#include <linux/interrupt.h>
+#include <linux/log2.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include "area.h"
+#include "cq.h"
+#include "dev.h"
+
+struct notify_cpu {
+	struct llist_head list;
+	struct tasklet_struct tasklet;
+};
+
+static DEFINE_PER_CPU(struct notify_cpu, notify_cpus);
+static atomic_t next_cqn = ATOMIC_INIT(0);
+
+struct rove_cq *rove_cq_create(struct rove_dev *dev, struct ib_cq *ib, u32 entries, bool user)
+{
+	struct rove_cq *cq;
+
+	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
+	if (!cq)
+		return ERR_PTR(-ENOMEM);
+
+	cq->entries = roundup_pow_of_two(max(entries, 1U));
+	cq->mem = rove_area_alloc(ROVE_CQ_ENTRIES + cq->entries * sizeof(struct rove_cqe));
+	if (!cq->mem) {
+		kfree(cq);
+		return ERR_PTR(-ENOMEM);
+	}
+
+	cq->dev = dev;
+	cq->ib = ib;
+	cq->user = user;
+	cq->cqn = atomic_inc_return(&next_cqn);
+	spin_lock_init(&cq->lock);
+	spin_lock_init(&cq->poll_lock);
+	rove_cq_ring_init(&cq->ring, cq->mem->addr, cq->entries);
+	rove_cq_ring_init(&cq->poll, cq->mem->addr, cq->entries);
+	refcount_set(&cq->refs, 1);
+	return cq;
+}
+
+void rove_cq_get(struct rove_cq *cq)
+{
+	refcount_inc(&cq->refs);
+}
+
+void rove_cq_put(struct rove_cq *cq)
+{
+	if (!refcount_dec_and_test(&cq->refs))
+		return;
+	rove_area_put(cq->mem);
+	kfree_rcu(cq, rcu);
+}
+
+static bool handler_done(struct rove_cq *cq)
+{
+	unsigned long flags;
+	bool done;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	done = !cq->notifying;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return done;
+}
+
+void rove_cq_destroy(struct rove_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->ib = NULL;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	wait_var_event(&cq->notifying, handler_done(cq));
+	rove_cq_put(cq);
+}
+
+/* The CQ was taken off a list, with the list's reference. Softirq. */
+static void notify(struct rove_cq *cq)
+{
+	bool wanted, overflow;
+	struct ib_event ev;
+	unsigned long flags;
+	struct ib_cq *ib;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->queued = false;
+	if (cq->notifying) {
+		/* Its runner looks again. */
+		spin_unlock_irqrestore(&cq->lock, flags);
+		rove_cq_put(cq);
+		return;
+	}
+
+	cq->notifying = true;
+	for (;;) {
+		ib = cq->ib;
+		wanted = cq->wanted;
+		overflow = cq->overflow && !cq->overflow_told;
+		if (!ib || (!wanted && !overflow))
+			break;
+		cq->wanted = false;
+		cq->overflow_told |= overflow;
+		spin_unlock_irqrestore(&cq->lock, flags);
+
+		if (overflow && ib->event_handler) {
+			ev.device = &cq->dev->ib;
+			ev.event = IB_EVENT_CQ_ERR;
+			ev.element.cq = ib;
+			ib->event_handler(&ev, ib->cq_context);
+		}
+		if (wanted && ib->comp_handler)
+			ib->comp_handler(ib, ib->cq_context);
+
+		spin_lock_irqsave(&cq->lock, flags);
+	}
+	cq->notifying = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	wake_up_var(&cq->notifying);
+	rove_cq_put(cq);
+}
+
+static void notify_tasklet(struct tasklet_struct *t)
+{
+	struct notify_cpu *n = container_of(t, struct notify_cpu, tasklet);
+	struct rove_cq *cq, *next;
+	struct llist_node *list;
+
+	list = llist_reverse_order(llist_del_all(&n->list));
+	llist_for_each_entry_safe(cq, next, list, notify_node)
+		notify(cq);
+}
+
+/* Caller holds cq->lock, with interrupts off. */
+static void queue_notify(struct rove_cq *cq)
+{
+	struct notify_cpu *n;
+
+	lockdep_assert_held(&cq->lock);
+	if (cq->queued)
+		return;
+	cq->queued = true;
+	rove_cq_get(cq);
+	n = this_cpu_ptr(&notify_cpus);
+	llist_add(&cq->notify_node, &n->list);
+	tasklet_schedule(&n->tasklet);
+}
+
+void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solicited)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (!rove_cq_ring_put(&cq->ring, cqe)) {
+		rove_stat_add(cq->dev->stats, ROVE_STAT_CQ_OVERFLOW, 1);
+		cq->overflow = true;
+		if (!cq->overflow_told)
+			queue_notify(cq);
+	} else if (rove_cq_ring_fire(&cq->ring, solicited)) {
+		cq->wanted = true;
+		queue_notify(cq);
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+bool rove_cq_poll(struct rove_cq *cq, struct rove_cqe *cqe)
+{
+	const struct rove_cqe *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->poll_lock, flags);
+	next = rove_cq_ring_peek(&cq->poll);
+	if (next) {
+		*cqe = *next;
+		rove_cq_ring_release(&cq->poll);
+	}
+	spin_unlock_irqrestore(&cq->poll_lock, flags);
+	return next;
+}
+
+int rove_cq_arm(struct rove_cq *cq, enum ib_cq_notify_flags how)
+{
+	unsigned long flags;
+	bool missed;
+
+	spin_lock_irqsave(&cq->poll_lock, flags);
+	missed = rove_cq_ring_arm(&cq->poll, (how & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED);
+	spin_unlock_irqrestore(&cq->poll_lock, flags);
+	return missed && (how & IB_CQ_REPORT_MISSED_EVENTS);
+}
+
+int rove_cq_init(void)
+{
+	struct notify_cpu *n;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		n = per_cpu_ptr(&notify_cpus, cpu);
+		init_llist_head(&n->list);
+		tasklet_setup(&n->tasklet, notify_tasklet);
+	}
+	return 0;
+}
+
+/* All CQs are gone, so nothing is queued but what was taken off already. */
+void rove_cq_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu_ptr(&notify_cpus, cpu)->tasklet);
+}

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Queue pairs: numbers, life, attributes and states.
+ *
+ * A QP is found by number under RCU and run under its halves. rove_qp_destroy()
+ * takes both halves for good: whoever finds the QP after that finds it busy and
+ * dead, and goes. It is freed after a grace period.
+ */
+#include <linux/log2.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+#include "area.h"
+#include "cq.h"
+#include "dev.h"
+#include "half.h"
+#include "qp.h"
+#include "run.h"
+#include "uctx.h"
+
+#define GSI_QPN		1
+/* 0 and 1 are special, 0xffffff is multicast. */
+#define QPN_MIN		16
+#define QPN_MAX		0xfffffe
+
+/* SEND and WRITE bytes in flight on one QP. */
+#define WINDOW_BYTES	(1024 * 1024)
+/* One READ request asks for at most this. */
+#define READ_CHUNK	(1024 * 1024 * 1024)
+
+/* All QPs of the module but the GSI ones, by number: one listener serves all
+ * links of a namespace, and the number tells the link.
+ */
+static DEFINE_XARRAY_ALLOC(qps);
+static u32 next_qpn;
+
+struct rove_qp *rove_qp_find(u32 qpn)
+{
+	return xa_load(&qps, qpn);
+}
+
+/* ---- creation ------------------------------------------------------------- */
+
+static int check_init(const struct ib_qp_init_attr *init)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+
+	switch (init->qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UD:
+	case IB_QPT_GSI:
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (init->create_flags || init->srq || init->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > ROVE_MAX_WR || cap->max_recv_wr > ROVE_MAX_WR ||
+	    cap->max_send_sge > ROVE_MAX_SGE || cap->max_recv_sge > ROVE_MAX_SGE ||
+	    cap->max_inline_data > ROVE_MAX_INLINE)
+		return -EINVAL;
+	return 0;
+}
+
+static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
+{
+	u32 send_sge = max(cap->max_send_sge, 1U), private;
+	void *slots;
+
+	qp->max_recv_sge = max(cap->max_recv_sge, 1U);
+	qp->sq_entries = roundup_pow_of_two(max(cap->max_send_wr, 1U));
+	qp->rq_entries = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
+	qp->sq_stride = rove_wqe_sq_stride(send_sge, cap->max_inline_data);
+	qp->rq_stride = rove_wqe_rq_stride(qp->max_recv_sge);
+	qp->sq_offset = ROVE_QP_WQES;
+	qp->rq_offset = qp->sq_offset + qp->sq_entries * qp->sq_stride;
+	qp->mem = rove_area_alloc(qp->rq_offset + qp->rq_entries * qp->rq_stride);
+	if (!qp->mem)
+		return -ENOMEM;
+	qp->hdr = qp->mem->addr;
+
+	private = rove_wqe_private_stride(qp->sq_stride);
+	slots = kvcalloc(qp->sq_entries, private, GFP_KERNEL_ACCOUNT);
+	if (!slots)
+		goto err_area;
+	rove_req_init(&qp->req, slots, qp->sq_entries, private);
+
+	qp->rwqe = kzalloc(struct_size(qp->rwqe, sge, qp->max_recv_sge), GFP_KERNEL_ACCOUNT);
+	if (!qp->rwqe)
+		goto err_slots;
+
+	qp->limits = (struct rove_wqe_limits){
+		.max_inline = min(qp->sq_stride - (u32)sizeof(struct rove_sqe), ROVE_MAX_INLINE),
+		.max_sge = send_sge,
+		.ud = qp->type != IB_QPT_RC,
+		.ops = qp->type == IB_QPT_RC ? BIT(ROVE_WR_OPS) - 1 :
+					       BIT(ROVE_WR_SEND) | BIT(ROVE_WR_SEND_IMM),
+	};
+
+	cap->max_send_wr = qp->sq_entries;
+	cap->max_recv_wr = qp->rq_entries;
+	cap->max_send_sge = send_sge;
+	cap->max_recv_sge = qp->max_recv_sge;
+	cap->max_inline_data = qp->limits.max_inline;
+	return 0;
+
+err_slots:
+	kvfree(slots);
+err_area:
+	rove_area_put(qp->mem);
+	return -ENOMEM;
+}
+
+static void destroy_rings(struct rove_qp *qp)
+{
+	kfree(qp->rwqe);
+	kvfree(qp->req.slots);
+	rove_area_put(qp->mem);
+}
+
+/* Both queues empty, indices at zero. Both halves owned, or not visible yet. */
+static void reset_rings(struct rove_qp *qp)
+{
+	struct rove_qp_hdr *hdr = qp->hdr;
+	u8 *base = qp->mem->addr;
+
+	memset(hdr, 0, sizeof(*hdr));
+	rove_ring_init(&qp->sq, &hdr->sq_prod, &hdr->sq_cons, base + qp->sq_offset, qp->sq_entries,
+		       qp->sq_stride);
+	rove_ring_init(&qp->rq, &hdr->rq_prod, &hdr->rq_cons, base + qp->rq_offset, qp->rq_entries,
+		       qp->rq_stride);
+	qp->sq_prod = qp->sq;
+	qp->rq_prod = qp->rq;
+}
+
+static void init_half(struct rove_half *h)
+{
+	atomic_set(&h->word, 0);
+	skb_queue_head_init(&h->packets);
+}
+
+static void init_machines(struct rove_qp *qp)
+{
+	u8 type = qp->type == IB_QPT_RC ? ROVE_QPT_RC : ROVE_QPT_UD;
+
+	rove_resp_init(&qp->resp);
+	qp->req.conf = (struct rove_req_conf){
+		.type = type,
+		.pmtu = ROVE_MAX_PMTU,
+		.pkey = ROVE_DEFAULT_PKEY,
+		.sqpn = qp->qpn,
+		.window = WINDOW_BYTES,
+		.read_chunk = READ_CHUNK,
+	};
+	qp->resp.conf = (struct rove_resp_conf){
+		.type = type,
+		.pmtu = ROVE_MAX_PMTU,
+		.pkey = ROVE_DEFAULT_PKEY,
+	};
+}
+
+/* From here on it can be found. */
+static int publish(struct rove_qp *qp)
+{
+	int err;
+
+	if (qp->type == IB_QPT_GSI) {
+		qp->qpn = GSI_QPN;
+		qp->req.conf.sqpn = GSI_QPN;
+		if (cmpxchg((struct rove_qp **)&qp->dev->gsi, NULL, qp))
+			return -EBUSY;
+		return 0;
+	}
+
+	if (qp->uctx) {
+		err = xa_alloc(&qp->uctx->slots, &qp->db_slot, qp,
+			       XA_LIMIT(0, ROVE_DB_SLOTS - 1), GFP_KERNEL_ACCOUNT);
+		if (err == -EBUSY)
+			qp->db_slot = ROVE_DB_NO_SLOT;
+		else if (err)
+			return err;
+	}
+
+	/* The number is part of the machines: reserve it, then show the QP. */
+	err = xa_alloc_cyclic(&qps, &qp->qpn, NULL, XA_LIMIT(QPN_MIN, QPN_MAX), &next_qpn,
+			      GFP_KERNEL);
+	if (err < 0) {
+		if (qp->uctx && qp->db_slot != ROVE_DB_NO_SLOT)
+			xa_erase(&qp->uctx->slots, qp->db_slot);
+		return err == -EBUSY ? -ENOMEM : err;
+	}
+	qp->req.conf.sqpn = qp->qpn;
+	xa_store(&qps, qp->qpn, qp, GFP_KERNEL);
+	return 0;
+}
+
+static void unpublish(struct rove_qp *qp)
+{
+	if (qp->type == IB_QPT_GSI) {
+		RCU_INIT_POINTER(qp->dev->gsi, NULL);
+		return;
+	}
+	xa_erase(&qps, qp->qpn);
+	if (qp->uctx && qp->db_slot != ROVE_DB_NO_SLOT)
+		xa_erase(&qp->uctx->slots, qp->db_slot);
+}
+
+struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib_qp *ib,
+			       struct ib_qp_init_attr *init, struct rove_uctx *uctx)
+{
+	struct rove_qp *qp;
+	int err;
+
+	err = check_init(init);
+	if (err)
+		return ERR_PTR(err);
+
+	qp = kzalloc(sizeof(*qp), GFP_KERNEL_ACCOUNT);
+	if (!qp)
+		return ERR_PTR(-ENOMEM);
+
+	qp->dev = dev;
+	qp->pd = pd;
+	qp->ib = ib;
+	qp->uctx = uctx;
+	qp->type = init->qp_type;
+	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->send_cq = rove_cq_of(init->send_cq);
+	qp->recv_cq = rove_cq_of(init->recv_cq);
+	qp->db_slot = ROVE_DB_NO_SLOT;
+	qp->state = IB_QPS_RESET;
+	mutex_init(&qp->mutex);
+	spin_lock_init(&qp->post_lock);
+	init_half(&qp->req_half);
+	init_half(&qp->resp_half);
+	hrtimer_setup(&qp->timer, rove_run_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	tasklet_setup(&qp->tasklet, rove_run_tasklet);
+
+	err = create_rings(qp, &init->cap);
+	if (err)
+		goto err_free;
+	reset_rings(qp);
+	init_machines(qp);
+
+	err = publish(qp);
+	if (err)
+		goto err_rings;
+	rove_cq_get(qp->send_cq);
+	rove_cq_get(qp->recv_cq);
+	return qp;
+
+err_rings:
+	destroy_rings(qp);
+err_free:
+	kfree(qp);
+	return ERR_PTR(err);
+}
+
+/* ---- destruction ---------------------------------------------------------- */
+
+static void free_qp(struct rcu_head *rcu)
+{
+	struct rove_qp *qp = container_of(rcu, struct rove_qp, rcu);
+
+	/* net/rx compares addresses with the path of a QP that it finds. */
+	if (qp->path_set)
+		rove_path_release(&qp->path);
+	/* Packets that were left after the halves were taken. */
+	skb_queue_purge(&qp->req_half.packets);
+	skb_queue_purge(&qp->resp_half.packets);
+	kfree(qp);
+}
+
+void rove_qp_destroy(struct rove_qp *qp)
+{
+	WRITE_ONCE(qp->dead, true);
+	unpublish(qp);
+
+	mutex_lock(&qp->mutex);
+	rove_run_lock(qp);
+	local_bh_enable();	/* the halves stay owned */
+	mutex_unlock(&qp->mutex);
+
+	hrtimer_cancel(&qp->timer);
+	tasklet_kill(&qp->tasklet);
+
+	rove_route_drop(&qp->req_half.route);
+	rove_route_drop(&qp->resp_half.route);
+	kfree(qp->resp.saved);
+	destroy_rings(qp);
+	rove_cq_put(qp->send_cq);
+	rove_cq_put(qp->recv_cq);
+	call_rcu(&qp->rcu, free_qp);
+}
+
+/* ---- states and attributes ------------------------------------------------ */
+
+/* Posters must ring after post_recv from now on (or not any more). */
+static void set_ring_recv(struct rove_qp *qp, bool on)
+{
+	WRITE_ONCE(qp->hdr->flags, on ? ROVE_QP_RING_RECV : 0);
+}
+
+void rove_qp_fail(struct rove_qp *qp, bool send_only)
+{
+	enum ib_qp_state state = READ_ONCE(qp->state);
+
+	if (state == IB_QPS_RESET || state == IB_QPS_ERR)
+		return;
+
+	if (send_only) {
+		WRITE_ONCE(qp->state, IB_QPS_SQE);
+	} else {
+		WRITE_ONCE(qp->state, IB_QPS_ERR);
+		set_ring_recv(qp, true);
+		set_bit(ROVE_WORK_FLUSH, &qp->resp_half.work);
+	}
+	set_bit(ROVE_WORK_FLUSH, &qp->req_half.work);
+	if (!READ_ONCE(qp->dead))
+		tasklet_schedule(&qp->tasklet);
+}
+
+static int check_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	enum ib_mtu active = rove_dev_mtu(READ_ONCE(qp->dev->ndev->mtu));
+
+	if (mask & (IB_QP_ALT_PATH | IB_QP_CAP | IB_QP_RATE_LIMIT))
+		return -EOPNOTSUPP;
+	if ((mask & IB_QP_PATH_MIG_STATE) && attr->path_mig_state != IB_MIG_MIGRATED)
+		return -EOPNOTSUPP;
+	if ((mask & IB_QP_PKEY_INDEX) && attr->pkey_index)
+		return -EINVAL;
+	if ((mask & IB_QP_PORT) && attr->port_num != 1)
+		return -EINVAL;
+	if ((mask & IB_QP_ACCESS_FLAGS) &&
+	    (attr->qp_access_flags & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+				       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
+				       IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL)))
+		return -EINVAL;
+	if ((mask & IB_QP_PATH_MTU) &&
+	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
+	     attr->path_mtu > active))
+		return -EINVAL;
+	if ((mask & IB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > ROVE_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if ((mask & IB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > ROVE_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if ((mask & IB_QP_TIMEOUT) && attr->timeout > 31)
+		return -EINVAL;
+	if ((mask & IB_QP_RETRY_CNT) && attr->retry_cnt > 7)
+		return -EINVAL;
+	if ((mask & IB_QP_RNR_RETRY) && attr->rnr_retry > 7)
+		return -EINVAL;
+	if ((mask & IB_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31)
+		return -EINVAL;
+	if ((mask & IB_QP_AV) && attr->ah_attr.type != RDMA_AH_ATTR_TYPE_ROCE)
+		return -EINVAL;
+	return 0;
+}
+
+/* What has to be had before both halves are owned, and given back after. */
+struct change {
+	struct rove_path path;
+	bool path_set;
+	struct rove_resp_saved *saved;
+	bool saved_set;
+};
+
+static int prepare(struct rove_qp *qp, const struct ib_qp_attr *attr, int mask, struct change *c)
+{
+	int err;
+
+	if ((mask & IB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic) {
+		c->saved = kcalloc(attr->max_dest_rd_atomic, sizeof(*c->saved), GFP_KERNEL_ACCOUNT);
+		if (!c->saved)
+			return -ENOMEM;
+	}
+	c->saved_set = mask & IB_QP_MAX_DEST_RD_ATOMIC;
+	if (mask & IB_QP_AV) {
+		err = rove_path_init(&c->path, &attr->ah_attr, qp->qpn);
+		if (err) {
+			kfree(c->saved);
+			return err;
+		}
+		c->path_set = true;
+	}
+	return 0;
+}
+
+/* Both halves owned. What was replaced is left in @c. */
+static void apply_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int mask,
+		       struct change *c)
+{
+	struct rove_resp_conf *resp = &qp->resp.conf;
+	struct rove_req_conf *req = &qp->req.conf;
+
+	if (mask & IB_QP_ACCESS_FLAGS) {
+		resp->remote_write = attr->qp_access_flags & IB_ACCESS_REMOTE_WRITE;
+		resp->remote_read = attr->qp_access_flags & IB_ACCESS_REMOTE_READ;
+		resp->remote_atomic = attr->qp_access_flags & IB_ACCESS_REMOTE_ATOMIC;
+		qp->attr.qp_access_flags = attr->qp_access_flags;
+	}
+	if (mask & IB_QP_QKEY) {
+		req->qkey = attr->qkey;
+		resp->qkey = attr->qkey;
+		qp->attr.qkey = attr->qkey;
+	}
+	if (mask & IB_QP_AV) {
+		rove_route_drop(&qp->req_half.route);
+		rove_route_drop(&qp->resp_half.route);
+		swap(qp->path, c->path);
+		swap(qp->path_set, c->path_set);
+		rdma_copy_ah_attr(&qp->attr.ah_attr, &attr->ah_attr);
+	}
+	if (mask & IB_QP_PATH_MTU) {
+		req->pmtu = ib_mtu_enum_to_int(attr->path_mtu);
+		req->read_chunk = min_t(u32, READ_CHUNK, req->pmtu << 21);
+		resp->pmtu = req->pmtu;
+		qp->attr.path_mtu = attr->path_mtu;
+	}
+	if (mask & IB_QP_DEST_QPN) {
+		req->dqpn = attr->dest_qp_num;
+		resp->dqpn = attr->dest_qp_num;
+		qp->attr.dest_qp_num = attr->dest_qp_num;
+	}
+	if (mask & IB_QP_RQ_PSN) {
+		rove_resp_set_psn(&qp->resp, attr->rq_psn & 0xffffff);
+		qp->attr.rq_psn = attr->rq_psn & 0xffffff;
+	}
+	if (mask & IB_QP_SQ_PSN) {
+		rove_req_set_psn(&qp->req, attr->sq_psn & 0xffffff);
+		qp->attr.sq_psn = attr->sq_psn & 0xffffff;
+	}
+	if (c->saved_set) {
+		swap(qp->resp.saved, c->saved);
+		rove_resp_set_saved(&qp->resp, qp->resp.saved, attr->max_dest_rd_atomic);
+		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	}
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC) {
+		req->max_rd_atomic = attr->max_rd_atomic;
+		qp->attr.max_rd_atomic = attr->max_rd_atomic;
+	}
+	if (mask & IB_QP_MIN_RNR_TIMER) {
+		resp->min_rnr_timer = attr->min_rnr_timer;
+		qp->attr.min_rnr_timer = attr->min_rnr_timer;
+	}
+	if (mask & IB_QP_TIMEOUT) {
+		req->timeout = attr->timeout;
+		qp->attr.timeout = attr->timeout;
+	}
+	if (mask & IB_QP_RETRY_CNT) {
+		req->retry_cnt = attr->retry_cnt;
+		qp->attr.retry_cnt = attr->retry_cnt;
+	}
+	if (mask & IB_QP_RNR_RETRY) {
+		req->rnr_retry = attr->rnr_retry;
+		qp->attr.rnr_retry = attr->rnr_retry;
+	}
+	if (mask & IB_QP_PORT)
+		qp->attr.port_num = attr->port_num;
+}
+
+/* Both halves owned. */
+static void apply_state(struct rove_qp *qp, enum ib_qp_state from, enum ib_qp_state to)
+{
+	switch (to) {
+	case IB_QPS_RESET:
+		rove_req_reset(&qp->req);
+		rove_resp_reset(&qp->resp);
+		reset_rings(qp);
+		break;
+	case IB_QPS_RTR:
+		rove_resp_start(&qp->resp);
+		break;
+	case IB_QPS_RTS:
+		if (from != IB_QPS_RTS)
+			rove_req_start(&qp->req);
+		set_bit(ROVE_WORK_POST, &qp->req_half.work);
+		break;
+	case IB_QPS_SQD:
+		rove_req_drain(&qp->req);
+		break;
+	case IB_QPS_ERR:
+		set_ring_recv(qp, true);
+		set_bit(ROVE_WORK_FLUSH, &qp->req_half.work);
+		set_bit(ROVE_WORK_FLUSH, &qp->resp_half.work);
+		break;
+	default:
+		break;
+	}
+	WRITE_ONCE(qp->state, to);
+}
+
+int rove_qp_modify(struct rove_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	struct change c = {};
+	enum ib_qp_state from, to;
+	int err;
+
+	err = check_attr(qp, attr, mask);
+	if (err)
+		return err;
+
+	mutex_lock(&qp->mutex);
+	err = prepare(qp, attr, mask, &c);
+	if (err)
+		goto out;
+
+	/* Only with both halves owned the state cannot change by itself. */
+	rove_run_lock(qp);
+	from = qp->state;
+	to = mask & IB_QP_STATE ? attr->qp_state : from;
+	if (((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != from) ||
+	    !ib_modify_qp_is_ok(from, to, qp->type, mask)) {
+		err = -EINVAL;
+	} else {
+		if (to == IB_QPS_SQD)
+			qp->sqd_notify = (mask & IB_QP_EN_SQD_ASYNC_NOTIFY) &&
+					 attr->en_sqd_async_notify;
+		apply_attr(qp, attr, mask, &c);
+		if (mask & IB_QP_STATE)
+			apply_state(qp, from, to);
+		if (qp->req_half.work || qp->resp_half.work)
+			tasklet_schedule(&qp->tasklet);
+	}
+	rove_run_unlock(qp);
+
+	if (c.path_set) {
+		if (!err)
+			synchronize_rcu();	/* net/rx may be looking at it */
+		rove_path_release(&c.path);
+	}
+	kfree(c.saved);
+out:
+	mutex_unlock(&qp->mutex);
+	return err;
+}
+
+void rove_qp_query(struct rove_qp *qp, struct ib_qp_attr *attr, struct ib_qp_init_attr *init)
+{
+	mutex_lock(&qp->mutex);
+	*attr = qp->attr;
+	attr->qp_state = READ_ONCE(qp->state);
+	attr->cur_qp_state = attr->qp_state;
+	attr->path_mig_state = IB_MIG_MIGRATED;
+	attr->sq_draining = attr->qp_state == IB_QPS_SQD && !READ_ONCE(qp->req.drained);
+	attr->cap.max_send_wr = qp->sq_entries;
+	attr->cap.max_recv_wr = qp->rq_entries;
+	attr->cap.max_send_sge = qp->limits.max_sge;
+	attr->cap.max_recv_sge = qp->max_recv_sge;
+	attr->cap.max_inline_data = qp->limits.max_inline;
+
+	init->event_handler = qp->ib->event_handler;
+	init->qp_context = qp->ib->qp_context;
+	init->send_cq = qp->ib->send_cq;
+	init->recv_cq = qp->ib->recv_cq;
+	init->srq = NULL;
+	init->cap = attr->cap;
+	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init->qp_type = qp->type;
+	mutex_unlock(&qp->mutex);
+}
+
+int rove_qp_init(void)
+{
+	next_qpn = get_random_u32_inclusive(QPN_MIN, QPN_MAX);
+	return 0;
+}
+
+void rove_qp_exit(void)
+{
+	/* free_qp() is in this module. */
+	rcu_barrier();
+	WARN_ON(!xa_empty(&qps));
+	xa_destroy(&qps);
+}
