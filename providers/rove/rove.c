@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The provider's entry points: matching, contexts, and the table of verbs. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "compat.h"
+#include "rove-abi.h"
+#include "rove.h"
+
+/* What this provider speaks; the module picks one out of the range. */
+#define ABI_MIN		ROVE_ABI_VERSION
+#define ABI_MAX		ROVE_ABI_VERSION
+
+void *rove_map(struct ibv_context *ctx, uint64_t offset, size_t length)
+{
+	void *area = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, offset);
+
+	return area == MAP_FAILED ? NULL : area;
+}
+
+static void rove_free_context(struct ibv_context *ibctx)
+{
+	struct rove_context *ctx = to_rove_ctx(ibctx);
+	uint32_t i;
+
+	for (i = 0; i < ROVE_QP_TABLE_SIZE; i++)
+		free(ctx->qp_dir[i]);
+	pthread_mutex_destroy(&ctx->qp_mutex);
+	munmap(ctx->db, ctx->db_length);
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+}
+
+/* Keep sorted. */
+static const struct verbs_context_ops rove_ops = {
+	.alloc_pd = rove_alloc_pd,
+	.attach_mcast = ibv_cmd_attach_mcast,
+	.create_ah = rove_create_ah,
+	.create_cq = rove_create_cq,
+	.create_cq_ex = rove_create_cq_ex,
+	.create_qp = rove_create_qp,
+	.create_qp_ex = rove_create_qp_ex,
+	.dealloc_pd = rove_dealloc_pd,
+	.dereg_mr = rove_dereg_mr,
+	.destroy_ah = rove_destroy_ah,
+	.destroy_cq = rove_destroy_cq,
+	.destroy_qp = rove_destroy_qp,
+	.detach_mcast = ibv_cmd_detach_mcast,
+	.free_context = rove_free_context,
+	.modify_qp = rove_modify_qp,
+	.poll_cq = rove_poll_cq,
+	.post_recv = rove_post_recv,
+	.post_send = rove_post_send,
+	.query_device_ex = rove_query_device_ex,
+	.query_port = rove_query_port,
+	.query_qp = rove_query_qp,
+	.query_rt_values = rove_query_rt_values,
+	.reg_mr = rove_reg_mr,
+	.req_notify_cq = rove_req_notify_cq,
+	.rereg_mr = rove_rereg_mr,
+};
+
+/*
+ * Said on stderr, as libibverbs itself warns of devices that it cannot drive:
+ * verbs_err() is silent unless asked for, and "cannot open device" helps nobody.
+ */
+static void warn_mismatch(const struct ibv_device *dev, const char *what)
+{
+	fprintf(stderr,
+		"librove: %s: %s (this provider speaks ABI %u to %u); install the module and the provider from the same release\n",
+		dev->name, what, ABI_MIN, ABI_MAX);
+}
+
+static int get_context(struct rove_context *ctx, struct ibv_device *dev,
+		       struct urove_get_context_resp *resp)
+{
+	struct urove_get_context cmd = {
+		.abi_min = ABI_MIN,
+		.abi_max = ABI_MAX,
+	};
+	int err;
+
+	err = rove_cmd_get_context(&ctx->vctx, &cmd.ibv_cmd, sizeof(cmd),
+				   &resp->ibv_resp, sizeof(*resp));
+	if (err == EPROTONOSUPPORT)
+		warn_mismatch(dev, "the kernel module speaks another ABI");
+	if (err)
+		return err;
+
+	if (resp->abi < ABI_MIN || resp->abi > ABI_MAX ||
+	    resp->db_length < sizeof(struct rove_db_page) || resp->db_slots > ROVE_DB_SLOTS) {
+		warn_mismatch(dev, "the kernel module's answer makes no sense");
+		return EPROTO;
+	}
+	return 0;
+}
+
+static struct verbs_context *rove_alloc_context(struct ibv_device *dev, int cmd_fd,
+						void *private_data)
+{
+	struct urove_get_context_resp resp = {};
+	struct rove_context *ctx;
+	int err;
+
+	ctx = verbs_init_and_alloc_context(dev, cmd_fd, ctx, vctx, ROVE_DRIVER_ID);
+	if (!ctx)
+		return NULL;
+
+	err = get_context(ctx, dev, &resp);
+	if (err)
+		goto err_uninit;
+
+	ctx->db = rove_map(&ctx->vctx.context, resp.db_offset, resp.db_length);
+	if (!ctx->db) {
+		err = errno;
+		verbs_err(&ctx->vctx, "cannot map the doorbell page\n");
+		goto err_uninit;
+	}
+	ctx->db_length = resp.db_length;
+	ctx->db_slots = resp.db_slots;
+	pthread_mutex_init(&ctx->qp_mutex, NULL);
+	verbs_set_ops(&ctx->vctx, &rove_ops);
+	return &ctx->vctx;
+
+err_uninit:
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+	errno = err;
+	return NULL;
+}
+
+static struct verbs_device *rove_alloc_device(struct verbs_sysfs_dev *sysfs_dev)
+{
+	struct rove_device *dev = calloc(1, sizeof(*dev));
+
+	return dev ? &dev->vdev : NULL;
+}
+
+static void rove_uninit_device(struct verbs_device *vdev)
+{
+	free(container_of(vdev, struct rove_device, vdev));
+}
+
+static const struct verbs_match_ent rove_match_table[] = {
+	VERBS_DRIVER_ID(ROVE_DRIVER_ID),
+	{},
+};
+
+static const struct verbs_device_ops rove_dev_ops = {
+	.name = "rove",
+	.match_min_abi_version = ABI_MIN,
+	.match_max_abi_version = ABI_MAX,
+	.match_table = rove_match_table,
+	.alloc_device = rove_alloc_device,
+	.uninit_device = rove_uninit_device,
+	.alloc_context = rove_alloc_context,
+};
+PROVIDER_DRIVER(rove, rove_dev_ops);

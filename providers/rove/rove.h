@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The provider's objects. Locks are said at the members they protect; the order
+ * is: SQ, RQ, then either of CQ and QP table.
+ */
+#ifndef ROVE_H
+#define ROVE_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include <infiniband/driver.h>
+#include <rdma/rove-abi.h>
+
+#include "ring/cqe.h"
+#include "ring/ring.h"
+
+/* QP numbers have 24 bits; they are found by two steps of 12. */
+#define ROVE_QP_TABLE_BITS	12
+#define ROVE_QP_TABLE_SIZE	(1U << ROVE_QP_TABLE_BITS)
+#define ROVE_QP_TABLE_MASK	(ROVE_QP_TABLE_SIZE - 1)
+
+struct rove_qp;
+
+struct rove_device {
+	struct verbs_device vdev;
+};
+
+struct rove_qp_leaf {
+	uint32_t users;
+	struct rove_qp *qp[ROVE_QP_TABLE_SIZE];
+};
+
+struct rove_context {
+	struct verbs_context vctx;
+	struct rove_db_page *db;
+	size_t db_length;
+	uint32_t db_slots;
+	pthread_mutex_t qp_mutex;	/* for changes of what follows */
+	struct rove_qp_leaf *qp_dir[ROVE_QP_TABLE_SIZE];
+};
+
+struct rove_cq {
+	struct verbs_cq vcq;
+	bool single_threaded;		/* the user promised: no locks */
+	pthread_spinlock_t lock;	/* ring.head, published, last_qp, cqe */
+	struct rove_cq_ring ring;
+	uint32_t published;		/* consumer index that the module knows */
+	struct rove_qp *last_qp;	/* of the last completion, or NULL */
+	struct rove_cqe cqe;		/* what ibv_wc_read_*() read */
+	pthread_spinlock_t arm_lock;	/* arm_ring */
+	struct rove_cq_ring arm_ring;	/* the same ring, for arming: head is not used */
+	size_t length;			/* of the mapped area */
+};
+
+struct rove_wq {
+	pthread_spinlock_t lock;	/* ring.head, limit */
+	struct rove_ring ring;
+	uint32_t max_sge;
+	uint32_t limit;			/* what is before may be written */
+	uint8_t pad[64];		/* another thread writes what follows */
+	/*
+	 * WRs known to be completed, running freely. A slot comes back as soon
+	 * as the module has copied it, but a WR that it still works on counts
+	 * against the queue's depth too. Written under the lock of the CQ.
+	 */
+	uint32_t completed;
+};
+
+struct rove_qp {
+	struct verbs_qp vqp;
+	struct rove_wq sq;
+	struct rove_wq rq;
+	struct rove_qp_hdr *hdr;
+	size_t length;			/* of the mapped area */
+	uint32_t db_slot;
+	uint32_t max_inline;
+	uint32_t ops;			/* bit for each allowed enum rove_wr_op */
+	bool sq_sig_all;
+	/* ibv_wr_start() to ibv_wr_complete(); under sq.lock: */
+	uint32_t wr_start;		/* sq.ring.head then */
+	int wr_err;			/* first error since */
+	struct rove_sqe *wr_sqe;	/* WR that setters may still change */
+	bool wr_addressed;		/* UD: it has an address */
+};
+
+struct rove_ah {
+	struct ibv_ah ibv_ah;
+	uint32_t ah;			/* handle for struct rove_sqe */
+};
+
+static inline struct rove_context *to_rove_ctx(struct ibv_context *ctx)
+{
+	return container_of(ctx, struct rove_context, vctx.context);
+}
+
+static inline struct rove_cq *to_rove_cq(struct ibv_cq *cq)
+{
+	return container_of(cq, struct rove_cq, vcq.cq);
+}
+
+static inline struct rove_cq *to_rove_cq_ex(struct ibv_cq_ex *cq)
+{
+	return container_of(cq, struct rove_cq, vcq.cq_ex);
+}
+
+static inline struct rove_qp *to_rove_qp(struct ibv_qp *qp)
+{
+	return container_of(qp, struct rove_qp, vqp.qp);
+}
+
+static inline struct rove_qp *to_rove_qp_ex(struct ibv_qp_ex *qp)
+{
+	return container_of(qp, struct rove_qp, vqp.qp_ex);
+}
+
+static inline struct rove_ah *to_rove_ah(struct ibv_ah *ah)
+{
+	return container_of(ah, struct rove_ah, ibv_ah);
+}
+
+/* rove.c: an area of the module's, or NULL and errno. */
+void *rove_map(struct ibv_context *ctx, uint64_t offset, size_t length);
+
+/* verbs.c */
+int rove_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			 struct ibv_device_attr_ex *attr, size_t attr_size);
+int rove_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
+int rove_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
+struct ibv_pd *rove_alloc_pd(struct ibv_context *ctx);
+int rove_dealloc_pd(struct ibv_pd *pd);
+struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			   int access);
+int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		  int access);
+int rove_dereg_mr(struct verbs_mr *mr);
+struct ibv_ah *rove_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int rove_destroy_ah(struct ibv_ah *ah);
+
+/* qp.c */
+struct ibv_qp *rove_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *rove_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+int rove_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int rove_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init_attr);
+int rove_destroy_qp(struct ibv_qp *qp);
+struct rove_qp *rove_qp_find(struct rove_context *ctx, uint32_t qpn);
+
+/* post.c */
+int rove_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int rove_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+uint32_t rove_post_ops(enum ibv_qp_type type);
+uint64_t rove_post_ex_flags(uint32_t ops);
+void rove_post_init_ex(struct rove_qp *qp, uint64_t flags);
+
+/* cq.c */
+struct ibv_cq *rove_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel,
+			      int vector);
+struct ibv_cq_ex *rove_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
+int rove_destroy_cq(struct ibv_cq *cq);
+int rove_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+int rove_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void rove_cq_clean(struct rove_cq *cq, uint32_t qpn);
+
+#endif /* ROVE_H */

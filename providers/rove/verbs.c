@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Verbs that are one system call: queries, protection domains, memory, addresses. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "rove-abi.h"
+#include "rove.h"
+
+int rove_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			 struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ib_uverbs_ex_query_device_resp resp;
+	size_t resp_size = sizeof(resp);
+	uint64_t fw_ver;
+	int err;
+
+	err = ibv_cmd_query_device_any(ctx, input, attr, attr_size, &resp, &resp_size);
+	if (err)
+		return err;
+
+	fw_ver = resp.base.fw_ver;
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u",
+		 (unsigned int)(fw_ver >> 32), (unsigned int)(fw_ver >> 16 & 0xffff),
+		 (unsigned int)(fw_ver & 0xffff));
+	return 0;
+}
+
+int rove_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr)
+{
+	struct ibv_query_port cmd;
+
+	return ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
+}
+
+/* The clock of the completions' timestamps, which counts nanoseconds. */
+int rove_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
+{
+	uint32_t known = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
+
+	if (values->comp_mask != known)
+		return EINVAL;
+	if (known && clock_gettime(CLOCK_MONOTONIC, &values->raw_clock))
+		return errno;
+	return 0;
+}
+
+struct ibv_pd *rove_alloc_pd(struct ibv_context *ctx)
+{
+	struct ib_uverbs_alloc_pd_resp resp;
+	struct ibv_alloc_pd cmd;
+	struct ibv_pd *pd;
+	int err;
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+
+	err = ibv_cmd_alloc_pd(ctx, pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (err) {
+		free(pd);
+		errno = err;
+		return NULL;
+	}
+	return pd;
+}
+
+int rove_dealloc_pd(struct ibv_pd *pd)
+{
+	int err = ibv_cmd_dealloc_pd(pd);
+
+	if (!err)
+		free(pd);
+	return err;
+}
+
+struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			   int access)
+{
+	struct ib_uverbs_reg_mr_resp resp;
+	struct ibv_reg_mr cmd;
+	struct verbs_mr *mr;
+	int err;
+
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+
+	err = ibv_cmd_reg_mr(pd, addr, length, iova, access, mr, &cmd, sizeof(cmd),
+			     &resp, sizeof(resp));
+	if (err) {
+		free(mr);
+		errno = err;
+		return NULL;
+	}
+	return &mr->ibv_mr;
+}
+
+int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		  int access)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ibv_rereg_mr cmd;
+
+	return ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr, access, pd,
+				&cmd, sizeof(cmd), &resp, sizeof(resp));
+}
+
+int rove_dereg_mr(struct verbs_mr *mr)
+{
+	int err = ibv_cmd_dereg_mr(mr);
+
+	if (!err)
+		free(mr);
+	return err;
+}
+
+struct ibv_ah *rove_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct urove_create_ah_resp resp = {};
+	struct rove_ah *ah;
+	int err;
+
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+
+	err = ibv_cmd_create_ah(pd, &ah->ibv_ah, attr, &resp.ibv_resp, sizeof(resp));
+	if (err) {
+		free(ah);
+		errno = err;
+		return NULL;
+	}
+	ah->ah = resp.ah;
+	return &ah->ibv_ah;
+}
+
+int rove_destroy_ah(struct ibv_ah *ibah)
+{
+	int err = ibv_cmd_destroy_ah(ibah);
+
+	if (!err)
+		free(to_rove_ah(ibah));
+	return err;
+}
