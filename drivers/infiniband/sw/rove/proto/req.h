@@ -27,6 +27,7 @@ enum rove_req_state {
 	ROVE_REQ_RESET,		/* before RTS: WQEs are taken, nothing is sent */
 	ROVE_REQ_RUN,
 	ROVE_REQ_DRAIN,		/* SQD: no new message is begun */
+	ROVE_REQ_BROKEN,	/* set by the machine itself: waits for rove_req_error() */
 	ROVE_REQ_ERROR,		/* ERR, SQE: all that is posted is flushed */
 };
 
@@ -43,8 +44,9 @@ struct rove_req_conf {
 	u32 sqpn;		/* own number, UD */
 	u32 qkey;		/* UD: used when a WQE's qkey has its top bit set */
 	u32 window;		/* bytes of SEND and WRITE in flight, >= pmtu */
-	u32 read_chunk;		/* bytes asked for by one READ request, multiple of
-				 * pmtu, at most 2^22 packets; a longer READ is cut
+	u32 read_chunk;		/* bytes asked for by one READ request; a longer READ
+				 * is cut. Rounded down to a power of two, at least
+				 * pmtu, at most 2^22 packets
 				 */
 };
 
@@ -52,7 +54,9 @@ struct rove_req {
 	struct rove_req_conf conf;
 	struct rove_tally tally;
 	u8 state;		/* enum rove_req_state */
-	bool broken;		/* the QP must go to ERR (UD: the SQ to SQE) */
+	bool broken;		/* the QP must go to ERR (UD: the SQ to SQE); cleared
+				 * by the driver
+				 */
 	u32 events;		/* enum rove_qp_event, taken by the driver */
 
 	u8 *slots;		/* private WQEs, rove_wqe_private_stride() apart */
@@ -62,21 +66,31 @@ struct rove_req {
 	u32 send;		/* next WQE to send       masked on use */
 	u32 acked;		/* first WQE not done */
 	u32 reaped;		/* first WQE not reaped */
-	/* proto/req.c's own from here on */
+	/* proto/'s own from here on */
+	u32 begun;		/* first WQE that has no PSNs yet */
 	u32 send_off;		/* bytes of WQE send that were sent */
-	u32 psn;		/* of the next packet */
+	u32 psn;		/* of the next packet: una <= psn <= max_psn */
 	u32 max_psn;		/* after the last one ever sent: below it is a resend */
 	u32 una;		/* first PSN not acknowledged */
+	u32 send_bytes;		/* SEND and WRITE bytes before psn and */
+	u32 una_bytes;		/* before una; both run freely */
+	u32 unasked;		/* bytes sent since the last AckReq */
+	u32 restart_psn;	/* where the last READ request began inside a chunk */
 	u32 ssn;
-	u32 rd_atomic;		/* outstanding now */
-	u32 place_off;		/* READ data on its way to memory */
-	u32 place_len;
-	u32 place_psn;
-	u8 retries;
-	u8 rnr_retries;
+	u32 rd_atomic;		/* READ requests and atomics between una and psn */
+	u32 place_len;		/* READ data on its way to memory */
+	u8 pmtu_shift;
+	u8 chunk_shift;
+	u8 retries;		/* timeouts, RNR NAKs and drops since the */
+	u8 rnr_retries;		/* last progress */
+	u8 drops;
+	u8 hold;		/* enum rove_retry_hold: why nothing is sent now */
 	bool placing;
 	bool drained;
-	bool rnr_wait;
+	bool went_back;		/* for una: do it once */
+	bool timing;		/* clock runs */
+	u64 clock;		/* ns; last progress, or the first send after it */
+	u64 held_until;		/* ns */
 	u64 deadline;		/* ns; 0: none */
 };
 
@@ -130,7 +144,11 @@ bool rove_req_next(struct rove_req *q, u64 now, struct rove_seg *seg);
 /* WQE of @seg fails with @fault once all before it are done. */
 void rove_req_seg_failed(struct rove_req *q, const struct rove_seg *seg, enum rove_fault fault);
 
-/* The network took nothing from @seg on: resend from there, a little later. */
+/*
+ * The network took nothing from @seg on: resend from there, a little later. This
+ * does not touch the retry budget, but the clock of the last progress runs on: a
+ * stack that drops for ever is as dead as a wire.
+ */
 void rove_req_seg_dropped(struct rove_req *q, const struct rove_seg *seg, u64 now);
 
 enum rove_req_act {

@@ -23,6 +23,7 @@
 enum rove_resp_state {
 	ROVE_RESP_RESET,	/* before RTR: everything is dropped */
 	ROVE_RESP_RUN,
+	ROVE_RESP_BROKEN,	/* set by the machine itself: waits for rove_resp_error() */
 	ROVE_RESP_ERROR,
 };
 
@@ -39,37 +40,54 @@ struct rove_resp_conf {
 };
 
 /* A READ or atomic that was executed: answered from here, and answered again
- * when it is asked for again.
+ * when it is asked for again, a READ also from the middle.
  */
 struct rove_resp_saved {
-	u8 kind;		/* enum rove_op: READ_REQ, CMP_SWP or FETCH_ADD; */
+	u8 kind;		/* enum rove_op: READ_REQ, CMP_SWP or FETCH_ADD */
 	bool valid;
 	bool pending;		/* responses are still to be sent */
-	bool resend;
+	bool served;		/* all of them were sent at least once */
 	u32 first_psn;
 	u32 last_psn;
-	u32 cur_psn;		/* next to send */
 	u32 msn;
-	u64 va;			/* READ: of first_psn */
 	u32 rkey;
+	u64 va;			/* READ: of first_psn */
 	u32 len;
+	u32 end;		/* being answered: up to this byte, */
+	u32 start_psn;		/* from here */
+	u32 end_psn;		/* to here; */
+	u32 cur_psn;		/* next to send */
 	u64 value;		/* atomic: what was there before */
+};
+
+struct rove_resp_comp {
+	u8 fault;		/* enum rove_fault */
+	u8 recv;		/* enum rove_cqe_recv */
+	u16 flags;		/* enum rove_cqe_flags: IMM, INV, GRH, RECV, SOLICITED */
+	bool solicited;
+	u32 imm;		/* immediate, or the rkey that was invalidated */
+	u32 byte_len;		/* UD: with the 40 bytes of the GRH area */
+	u32 src_qp;
 };
 
 struct rove_resp {
 	struct rove_resp_conf conf;
 	struct rove_tally tally;
 	u8 state;		/* enum rove_resp_state */
-	bool broken;		/* the QP must go to ERR */
+	bool broken;		/* the QP must go to ERR; cleared by the driver */
 	u32 events;		/* enum rove_qp_event, taken by the driver */
 
 	struct rove_resp_saved *saved;
 	u32 saved_num;		/* max_dest_rd_atomic; 0: none allowed */
 	/* proto/resp.c's own from here on */
-	u32 saved_head;		/* next to be used, runs freely */
+	u32 saved_head;		/* slot to be used next */
+	u32 saved_serve;	/* oldest slot with responses to be sent, if any */
+	u32 saved_pending;	/* how many slots have such */
+	u32 saved_dup;		/* slot that a duplicate READ asks for */
 	u32 epsn;		/* expected PSN */
 	u32 msn;
-	u32 ack_psn;		/* to be acknowledged: up to here */
+	u32 ahead_psn;		/* furthest packet that a gap cost */
+	u32 nak_psn;		/* of the request that broke the QP */
 	bool ack_owed;
 	bool nak_owed;
 	bool nak_sent;		/* for epsn: say it once */
@@ -77,23 +95,16 @@ struct rove_resp {
 	bool comm_est;
 	bool rqe_held;		/* a receive WQE is being filled */
 	bool comp_ready;
-	u8 last_op;		/* to check the order FIRST, MIDDLE, LAST */
+	u8 pmtu_shift;
 	u8 step;		/* what the result in wait is of */
+	u16 open;		/* ROVE_OPF_SEND or _WRITE: a message is not at its end */
 	u32 rqe_len;
-	u64 va;			/* message being received */
-	u32 rkey;
+	u32 off;		/* message being received: bytes so far */
+	u32 rkey;		/* and of a WRITE where it goes */
 	u32 dma_len;
-	u32 off;
+	u64 va;
 	struct rove_pkt pkt;	/* being executed */
-	struct {
-		u8 fault;
-		u8 recv;	/* enum rove_cqe_recv */
-		u16 flags;	/* enum rove_cqe_flags */
-		bool solicited;
-		u32 imm;
-		u32 byte_len;
-		u32 src_qp;
-	} comp;
+	struct rove_resp_comp comp;
 };
 
 void rove_resp_init(struct rove_resp *r);
@@ -110,7 +121,11 @@ void rove_resp_set_psn(struct rove_resp *r, u32 psn);
 /* RTR. */
 void rove_resp_start(struct rove_resp *r);
 
-/* ERR: a held receive WQE is completed with a flush error (reap), no more is taken. */
+/*
+ * ERR: a held receive WQE is completed with a flush error (reap), no more is
+ * taken. A NAK that broke the QP and is still owed can be sent, and before it what
+ * was asked for before, or the peer could not tell what failed.
+ */
 void rove_resp_error(struct rove_resp *r);
 
 enum rove_resp_act_kind {
@@ -167,24 +182,15 @@ void rove_resp_result(struct rove_resp *r, const struct rove_resp_result *res,
  *
  * In the order that the requester expects: READ data and atomic results as they
  * were asked for, then one ACK or NAK. Call rove_resp_seg_failed() at once if
- * the memory cannot be read any more, rove_resp_seg_dropped() if the stack
- * dropped it.
+ * the memory cannot be read any more. If the stack dropped it, and with it what
+ * came after, call rove_resp_seg_dropped(): it is owed again, to be sent after
+ * the next packets came in; the peer asks when none come.
  *
  * Return: false if nothing is owed.
  */
 bool rove_resp_next(struct rove_resp *r, struct rove_seg *seg);
 void rove_resp_seg_failed(struct rove_resp *r, const struct rove_seg *seg, enum rove_fault fault);
 void rove_resp_seg_dropped(struct rove_resp *r, const struct rove_seg *seg);
-
-struct rove_resp_comp {
-	u8 fault;		/* enum rove_fault */
-	u8 recv;		/* enum rove_cqe_recv */
-	u16 flags;		/* enum rove_cqe_flags: IMM, INV, RECV, SOLICITED */
-	bool solicited;
-	u32 imm;
-	u32 byte_len;		/* UD: with the 40 bytes of the GRH area */
-	u32 src_qp;
-};
 
 /* The held receive WQE is finished: complete it. False when it is not. */
 bool rove_resp_reap(struct rove_resp *r, struct rove_resp_comp *comp);
