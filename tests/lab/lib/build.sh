@@ -92,6 +92,7 @@ kernel_make() {
 	local -a args=("-j$(nproc)" --no-print-directory -s)
 	shift 2
 
+	# Without BTF, which would want pahole and a vmlinux.
 	case $(kernel_kind "$kernel") in
 	uml)
 		make -C "$(piece_dir "$kernel")" "${args[@]}" ARCH=um CC=gcc HOSTCC=gcc \
@@ -100,7 +101,8 @@ kernel_make() {
 	stock)
 		release=$(cat "$(piece_dir "$kernel")/release")
 		in_tree "$kernel" "$folder:/build" \
-			make -C "/usr/src/linux-headers-$release" "${args[@]}" M=/build "$@"
+			make -C "/usr/src/linux-headers-$release" "${args[@]}" \
+			CONFIG_DEBUG_INFO_BTF_MODULES= M=/build "$@"
 		;;
 	esac
 }

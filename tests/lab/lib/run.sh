@@ -182,6 +182,8 @@ boot_guest() {
 	wait "$GUEST" 2>/dev/null
 	pkill -KILL -P "$watchdog" 2>/dev/null
 	kill -KILL "$watchdog" 2>/dev/null
+	# Here, or bash tells of it later.
+	wait "$watchdog" 2>/dev/null
 	# Children of a UML that died may live on and hold the FIFOs.
 	kill_guest
 	GUEST=
