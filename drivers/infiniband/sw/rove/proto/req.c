@@ -95,8 +95,10 @@ static void drop_all(struct rove_req *q)
 
 void rove_req_reset(struct rove_req *q)
 {
-	q->acked = q->post;
-	q->reaped = q->post;
+	/* The ring starts at index 0 again, and so does rove_cqe.wqe. */
+	q->post = 0;
+	q->acked = 0;
+	q->reaped = 0;
 	drop_all(q);
 	q->ssn = 0;
 	q->events = 0;
