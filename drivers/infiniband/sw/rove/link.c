@@ -112,7 +112,7 @@ static int newlink(const char *name, struct net_device *ndev)
 		return -EEXIST;
 	}
 
-	dev = rove_alloc_device(dev_net(ndev));
+	dev = ib_alloc_device_with_net(rove_dev, ib, dev_net(ndev));
 	if (!dev)
 		return -ENOMEM;
 	err = init_dev(dev, ndev);

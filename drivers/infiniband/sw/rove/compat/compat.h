@@ -48,4 +48,37 @@ static inline void rove_compat_port_event(struct ib_device *ib, struct net_devic
 #define udp_tunnel_sock_release(sk)		udp_tunnel_sock_release((sk)->sk_socket)
 #endif
 
+/* 6.12: hrtimer_init(), and the function is set by hand. */
+#ifndef ROVE_HAVE_HRTIMER_SETUP
+#include <linux/hrtimer.h>
+
+static inline void rove_compat_hrtimer_setup(struct hrtimer *timer,
+					     enum hrtimer_restart (*fn)(struct hrtimer *),
+					     clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = fn;
+}
+
+#define hrtimer_setup	rove_compat_hrtimer_setup
+#endif
+
+/*
+ * 6.12: devices are always made in the first namespace, where in exclusive mode
+ * nobody in the netdev's own could see them.
+ */
+#ifndef ROVE_HAVE_ALLOC_DEVICE_NET
+#include <rdma/ib_verbs.h>
+
+#define ib_alloc_device_with_net(drv_struct, member, net)			\
+({										\
+	struct drv_struct *compat_dev = ib_alloc_device(drv_struct, member);	\
+										\
+	if (compat_dev && !rdma_dev_access_netns(&compat_dev->member, net))	\
+		write_pnet(&compat_dev->member.coredev.rdma_net, net);		\
+	compat_dev;								\
+})
+#endif
+
 #endif /* ROVE_COMPAT_H */
+
