@@ -53,7 +53,8 @@ status_is() { [ "$STATUS" = "$1" ]; }
 out_is() { [ "$(cat "$TMP/out")" = "$1" ]; }
 err_has() { grep -q -- "$1" "$TMP/err"; }
 out_has() { grep -q -- "$1" "$TMP/out"; }
-no_process_left() { ! pgrep -f "uml_dir=/tmp/rove-lab|rove-lab.*vmlinuz" >/dev/null; }
+# Found by the odd size of memory that its test asks for.
+no_process_left() { ! pgrep -f 'mem=1111M|-m 1111 ' >/dev/null; }
 
 check_status_and_output() {
 	lab_run -- <<-'EOF'
@@ -103,7 +104,7 @@ check_live_output() {
 }
 
 check_timeout() {
-	lab_run -T 3 -- <<<'echo begun; sleep 1000'
+	lab_run -T 3 -m 1111 -- <<<'echo begun; sleep 1000'
 	ok "124 on time-out" status_is 124
 	ok "what was printed before is there" out_is begun
 	ok "it is told what was running" err_has "sleep 1000"

@@ -87,7 +87,13 @@ compile_module() {
 }
 
 # kernel_make KERNEL FOLDER TARGET...: kbuild on a folder outside the kernel.
-kernel_make() {
+# Messages name files as they are called in the checkout.
+kernel_make() (
+	set -o pipefail
+	run_kbuild "$@" 2>&1 | sed -u "s|$2/||g; s|/build/||g" >&2
+)
+
+run_kbuild() {
 	local kernel=$1 folder=$2 release
 	local -a args=("-j$(nproc)" --no-print-directory -s)
 	shift 2
@@ -157,6 +163,13 @@ compile_provider() {
 	fi
 	copy_sources "$dir/src" "${sources[@]}" || return
 	mkdir -p "$dir/build"
+
+	run_ninja "$dir" 2>&1 | sed -u 's|/rove/||g' >&2
+	return "${PIPESTATUS[0]}"
+}
+
+run_ninja() {
+	local dir=$1
 
 	# shellcheck disable=SC2016 # for the inner shell
 	in_root "$(piece_dir root)" \

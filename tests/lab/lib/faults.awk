@@ -7,11 +7,11 @@
 # to its end mark.  Lines before "lab: begin" are of the boot.
 
 BEGIN {
-	FAULT = "WARNING|BUG|KASAN|UBSAN|Oops|general protection fault" \
+	FAULT = "WARNING|(^|[^A-Z_])BUG|KASAN|UBSAN|Oops|general protection fault" \
 		"|possible (circular|recursive|irq lock)|inconsistent lock state" \
 		"|suspicious RCU|bad unlock balance|held lock freed|lock held when returning" \
 		"|INFO: task .* blocked|INFO: .*detected .*stall|INFO: trying to register" \
-		"|(soft|hard) lockup|hard LOCKUP|hung_task|memory leak|leaked|[lL]eaking" \
+		"|(soft|hard) lockup|hard LOCKUP|memory leak|leaked|[lL]eaking" \
 		"|unregister_netdevice: waiting|refcount_t|list_(add|del) corruption" \
 		"|sleeping function|scheduling while atomic|Objects remaining" \
 		"|Bad page|Kernel panic|ref_tracker|Modules? .*still in use"

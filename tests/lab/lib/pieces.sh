@@ -251,6 +251,13 @@ resolve_versions() {
 	fi
 }
 
+# New package lists, and the kernels that they have.
+refresh_versions() {
+	KEY=()
+	step "package lists" "$CACHE/log/refresh" tree_apt "$1" apt-get update &&
+		resolve_versions "$1"
+}
+
 depends_of() {
 	tree_apt "$1" apt-cache show "$2" |
 		sed -n "s/^Depends:.*\b\($3\).*/\1/p" | head -n 1
@@ -270,7 +277,9 @@ fetch_debs() {
 	local tree
 
 	tree=$(piece_dir root)
-	tree_apt "$tree" apt-get download "$@"
+	tree_apt "$tree" apt-get download "$@" && return
+	echo "If the mirror has dropped these versions: lab setup refresh"
+	return 1
 }
 
 # ---------------------------------------------------------- the kernel source

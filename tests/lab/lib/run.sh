@@ -160,7 +160,7 @@ write_settings() {
 # Boot, and wait for the guest to end.  The guest minds the time-out itself and
 # tells what hangs; the watchdog is for a guest that is beyond that.
 boot_guest() {
-	local grace=30 cats=() watchdog
+	local grace=30 cats=()
 
 	[ "$KIND" = uml ] || grace=90
 	cat "$RUN/stdout" &
@@ -178,16 +178,22 @@ boot_guest() {
 		touch "$RUN/run/timed-out"
 		kill_guest
 	) &
-	watchdog=$!
+	WATCHDOG=$!
 	wait "$GUEST" 2>/dev/null
-	pkill -KILL -P "$watchdog" 2>/dev/null
-	kill -KILL "$watchdog" 2>/dev/null
-	# Here, or bash tells of it later.
-	wait "$watchdog" 2>/dev/null
+	end_watchdog
 	# Children of a UML that died may live on and hold the FIFOs.
 	kill_guest
 	GUEST=
 	wait "${cats[@]}"
+}
+
+end_watchdog() {
+	[ -n "${WATCHDOG:-}" ] || return
+	pkill -KILL -P "$WATCHDOG" 2>/dev/null
+	kill -KILL "$WATCHDOG" 2>/dev/null
+	# Here, or bash tells of its death later.
+	wait "$WATCHDOG" 2>/dev/null
+	WATCHDOG=
 }
 
 # The guest leads a session of its own; its children are in its group.
@@ -196,6 +202,7 @@ kill_guest() {
 }
 
 end_run() {
+	end_watchdog
 	kill_guest
 	[ -n "${LAB_KEEP:-}" ] || rm -rf --one-file-system "${RUN:?}"
 }
