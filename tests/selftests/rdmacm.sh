@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Connections by librdmacm: its own tools, and rsockets.
+
+# shellcheck source=/dev/null
+. "$(dirname "$0")/lib.sh"
+need_pair
+
+MANY=100
+[ -z "$QUICK" ] || MANY=10
+
+# rping_at SERVER-ADDRESS CLIENT-ADDRESS OPTION...
+rping_at() {
+	local bind=$1 to=$2
+	shift 2
+
+	pair -r "cm:$RPING_PORT" -- rping -s -a "$bind" "$@" -- rping -c -a "$to" "$@"
+}
+
+# The scope of a link-local address is the client's netdev.
+rping_link_local() {
+	local address
+
+	address=$(a ip -6 -o addr show dev "$EA" scope link | awk '{ sub("/.*", "", $4); print $4; exit }')
+	[ -n "$address" ] || return
+	rping_at ::0 "$address%$EB" -V -C 10
+}
+
+# One server, many clients one after the other.
+rping_persistent() {
+	local i
+
+	start_server "cm:$RPING_PORT" "$((LIMIT * 4))" rping -s -P -a 0.0.0.0 -V || return
+	for ((i = 1; i <= MANY; i++)); do
+		run_client "$LIMIT" rping -c -a "$IP_A" -V -C 3
+		[ "$CLIENT_STATUS" = 0 ] && continue
+		echo "client $i: status $CLIENT_STATUS"
+		cat "$T/client" "$T/server"
+		return 1
+	done
+	kill -0 "$SERVER" || { echo "the server is gone"; return 1; }
+	stop "$SERVER"
+	leaves_nothing
+}
+
+# And at the same time.
+rping_crowd() {
+	local i bad=0
+	local -a clients=()
+
+	start_server "cm:$RPING_PORT" "$((LIMIT * 4))" rping -s -P -a 0.0.0.0 -V || return
+	for ((i = 0; i < 8; i++)); do
+		"${AT_B[@]}" timeout -k 2 "$LIMIT" rping -c -a "$IP_A" -V -C 20 >"$T/client.$i" 2>&1 &
+		clients+=($!)
+	done
+	for i in "${!clients[@]}"; do
+		wait "${clients[i]}" && continue
+		echo "client $i failed:"
+		cat "$T/client.$i"
+		bad=1
+	done
+	stop "$SERVER"
+	return "$bad"
+}
+
+# Nobody listens: refused at once, not after a time-out.
+refused() {
+	local begin=$SECONDS
+
+	run_client "$LIMIT" rping -c -a "$IP_A" -C 1 -p 7999
+	cat "$T/client"
+	echo "status $CLIENT_STATUS after $((SECONDS - begin)) s"
+	[ "$CLIENT_STATUS" != 0 ] && [ "$CLIENT_STATUS" -lt 124 ] &&
+		[ $((SECONDS - begin)) -lt "$((2 + SLOW))" ] && grep -qi reject "$T/client"
+}
+
+# cm_tool TOOL OPTION...: server and client are one program.
+cm_tool() {
+	local tool=$1
+	shift
+
+	pair -t 30 -r "cm:$CM_PORT" -- "$tool" -b "$IP_A" "$@" -- "$tool" -s "$IP_A" "$@"
+}
+
+cm_tool_v6() {
+	local tool=$1
+	shift
+
+	pair -t 30 -r "cm:$CM_PORT" -- "$tool" -b "$IP6_A" "$@" -- "$tool" -s "$IP6_A" "$@"
+}
+
+# stream TOOL OPTION...
+stream() {
+	local tool=$1
+	shift
+
+	pair -t 40 -r "cm:$CM_PORT" -- "$tool" "$@" -- "$tool" -s "$IP_A" "$@" &&
+		client_says '^[0-9a-z_]+ +[0-9.]+[kmg]? '
+}
+
+# server_client SERVER CLIENT [OPTION...]
+server_client() {
+	local listener=$1 caller=$2
+	shift 2
+
+	pair -r "cm:$CM_PORT" -- "$listener" "$@" -- "$caller" -s "$IP_A" "$@"
+}
+
+# A TCP program, unchanged, on rsockets.
+preload() {
+	local lib
+
+	lib=$(find /usr/lib -name librspreload.so | head -n 1)
+	[ -n "$lib" ] || skip "no librspreload.so"
+	cat >"$T/echo.py" <<-'PY'
+	import hashlib, socket, sys
+	role, address = sys.argv[1:]
+	data = bytes((i * 7) & 255 for i in range(300000))
+	def receive(s, n):
+	    got = b""
+	    while len(got) < n:
+	        part = s.recv(n - len(got))
+	        assert part, "closed early"
+	        got += part
+	    return got
+	s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+	if role == "server":
+	    s.bind((address, 7000))
+	    s.listen(1)
+	    print("listening", flush=True)
+	    c = s.accept()[0]
+	    c.sendall(receive(c, len(data)))
+	    c.recv(1)
+	else:
+	    s.connect((address, 7000))
+	    s.sendall(data)
+	    assert receive(s, len(data)) == data
+	    print("the same")
+	s.close()
+	PY
+	pair -r log:listening -- env "LD_PRELOAD=$lib" python3 "$T/echo.py" server "$IP_A" \
+		-- env "LD_PRELOAD=$lib" python3 "$T/echo.py" client "$IP_A" && client_says "the same"
+}
+
+itself() {
+	AT_B=("${AT_A[@]}")
+	"$@"
+}
+
+t "rping" rping_at 0.0.0.0 "$IP_A" -C 100
+t "rping -V" rping_at 0.0.0.0 "$IP_A" -V -C 100
+t "rping -V -S 65535" rping_at 0.0.0.0 "$IP_A" -V -S 65535 -C "$MANY"
+t "rping, IPv6" rping_at ::0 "$IP6_A" -V -C 10
+t "rping, link-local IPv6" rping_link_local
+t "rping, server bound to the address" rping_at "$IP_A" "$IP_A" -V -C 10
+t "rping -q, program's own queue pair" rping_at 0.0.0.0 "$IP_A" -q -V -C 10
+t "rping to the own address" itself rping_at 0.0.0.0 "$IP_A" -V -C 100
+t "rping to the own address, IPv6" itself rping_at ::0 "$IP6_A" -V -C 10
+t "rping -P, $MANY clients in turn" rping_persistent
+t "rping -P, 8 clients at once" rping_crowd
+t "rping to a port where nobody listens" refused
+t "ucmatose -c $MANY" cm_tool ucmatose -c "$MANY"
+t "ucmatose, IPv6" cm_tool_v6 ucmatose -f ipv6 -c 10
+t "ucmatose -C 100 -S 5000" cm_tool ucmatose -c 2 -C 100 -S 5000
+t "ucmatose to the own address" itself cm_tool ucmatose -c 10
+t "udaddy" cm_tool udaddy
+t "udaddy -c 100" cm_tool udaddy -c "$MANY"
+t "udaddy, IPv6" cm_tool_v6 udaddy -f ipv6 -c 10
+t "rstream" stream rstream
+for option in a b f n r v; do
+	t "rstream -T $option" stream rstream -T "$option"
+done
+t "rstream -T v -S all" stream rstream -T v -S all
+t "rstream -T v -S 65537" stream rstream -T v -S 65537 -C 50
+t "riostream" stream riostream
+for option in a b n v; do
+	t "riostream -T $option" stream riostream -T "$option"
+done
+t "a TCP program over rsockets" preload
+t "cmtime" cm_tool cmtime -c "$MANY"
+t "rdma_server, rdma_client" server_client rdma_server rdma_client
+t "rdma_xserver, rdma_xclient with RC" server_client rdma_xserver rdma_xclient -c r
+t "nothing is left" leaves_nothing
+run_tests
