@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A node: the driver around the two machines, as drivers/infiniband/sw/rove/obj
+ * is in the kernel, its memory, and an application that looks at everything.
+ */
+#include "sim.h"
+#include "wire/opcode.h"
+#include "wire/parse.h"
+#include "wire/psn.h"
+
+#define LATE	(20 * US)	/* how much later than asked a timer may come */
+#define BATCH	24		/* packets in one turn, at most */
+
+/* ---- memory -------------------------------------------------------------- */
+
+/* SGE addresses are offsets into the message's buffer, the lkey is its number. */
+static enum rove_fault find_sge(struct node *n, const struct rove_sge *sge, u8 **p)
+{
+	const struct msg *m;
+
+	if (sge->lkey >= n->num)
+		return ROVE_FAULT_LOCAL_PROT;
+	m = &n->msgs[sge->lkey];
+	CHECK(sge->addr + sge->length <= m->len, "SGE outside of its buffer");
+	*p = m->buf + sge->addr;
+	return ROVE_FAULT_NONE;
+}
+
+static enum rove_fault copy_sges(struct node *n, const struct rove_swqe *w, u32 off, u8 *p, u32 len,
+				 bool in)
+{
+	enum rove_fault fault;
+	u32 i, part;
+	u8 *buf;
+
+	CHECK((u64)off + len <= w->length, "bytes %u+%u of a message of %u", off, len, w->length);
+	for (i = 0; len; i++) {
+		const struct rove_sge *sge = &w->sge[i];
+
+		CHECK(i < w->sqe.num, "SGE %u of %u", i, w->sqe.num);
+		if (off >= sge->length) {
+			off -= sge->length;
+			continue;
+		}
+		fault = find_sge(n, sge, &buf);
+		if (fault)
+			return fault;
+		part = min(len, sge->length - off);
+		if (in)
+			memcpy(buf + off, p, part);
+		else
+			memcpy(p, buf + off, part);
+		p += part;
+		len -= part;
+		off = 0;
+	}
+	return ROVE_FAULT_NONE;
+}
+
+static u8 *find_mr(struct node *n, u32 rkey, u64 va, u64 len, bool write)
+{
+	u64 off = va - BASE_VA;
+
+	if (rkey == RO_KEY && !write && off + len <= RO_LEN)
+		return n->ro + off;
+	if (rkey == RW_KEY && off + len <= RW_LEN)
+		return n->rw + off;
+	return NULL;
+}
+
+/* ---- application --------------------------------------------------------- */
+
+static void read_wqe(struct node *n, struct msg *m, struct rove_swqe *w)
+{
+	struct {
+		struct rove_sqe sqe;
+		union {
+			struct rove_sge sge[4];
+			u8 data[MAX_INLINE];
+		};
+	} slot = {};
+	u32 i, part, left = m->len, id = m - n->msgs;
+
+	slot.sqe.wr_id = id;
+	slot.sqe.opcode = m->bad_wqe ? 99 : m->op;
+	slot.sqe.flags = m->flags;
+	slot.sqe.imm = m->imm;
+	if (m->op > ROVE_WR_READ) {
+		slot.sqe.atomic.addr = m->va;
+		slot.sqe.atomic.rkey = m->rkey;
+		slot.sqe.atomic.compare_add = m->compare_add;
+		slot.sqe.atomic.swap = m->swap;
+	} else if (m->op >= ROVE_WR_WRITE) {
+		slot.sqe.rdma.addr = m->va;
+		slot.sqe.rdma.rkey = m->rkey;
+	}
+	if (m->flags & ROVE_WR_INLINE) {
+		slot.sqe.num = m->len;
+		memcpy(slot.data, m->buf, m->len);
+	} else {
+		slot.sqe.num = m->sges;
+		for (i = 0; i < m->sges; i++) {
+			part = i + 1 == m->sges ? left : sim_below(n->world, left + 1);
+			slot.sge[i].addr = m->len - left;
+			slot.sge[i].length = part;
+			slot.sge[i].lkey = id;
+			left -= part;
+		}
+		if (m->bad_lkey)
+			for (i = 0; i < m->sges; i++)
+				slot.sge[i].lkey = 0xbad;
+	}
+	rove_wqe_read_send(w, &slot, &n->limits);
+}
+
+static void post_sends(struct node *n)
+{
+	struct world *w = n->world;
+	u32 burst = 1 + sim_below(w, 12);
+	struct rove_swqe *swqe;
+
+	if (w->now < n->post_at)
+		return;
+	while (n->posted < n->num && burst--) {
+		swqe = rove_req_slot(&n->req);
+		if (!swqe)
+			break;
+		read_wqe(n, &n->msgs[n->posted], swqe);
+		trace(n, "post %u", n->posted);
+		n->posted++;
+		rove_req_post(&n->req);
+	}
+	n->post_at = w->now + 1 + sim_below(w, 60) * US;
+}
+
+static void post_receives(struct node *n)
+{
+	struct world *w = n->world;
+	u32 end = n->recv_num;
+
+	if (w->now < n->recv_at || n->recv_posted == end)
+		return;
+	if (w->rnr) {
+		end = min(end, n->recv_posted + 1 + sim_below(w, 10));
+		n->recv_at = w->now + 1 + sim_below(w, 10 * (end - n->recv_posted) + 20) * US;
+	}
+	if (n->peer->fail_with == ROVE_FAULT_RNR_RETRY)
+		while (end && n->recv_msg[end - 1] >= n->peer->fail_at)
+			end--;
+	n->recv_posted = max(n->recv_posted, end);
+}
+
+static void check_send_done(struct node *n, const struct rove_req_comp *comp)
+{
+	u32 id = comp->wqe->sqe.wr_id;
+	struct msg *m = &n->msgs[id];
+	u32 i;
+
+	CHECK(id == n->completed, "%s: message %u completes, %u was next", n->name, id,
+	      n->completed);
+	CHECK(comp->index == id + 1, "SQ index %u after message %u", comp->index, id);
+	CHECK(comp->report == (comp->fault || (m->flags & ROVE_WR_SIGNALED)),
+	      "message %u reports wrongly", id);
+	n->completed++;
+	trace(n, "message %u done, fault %u", id, comp->fault);
+	if (n->failed) {
+		CHECK(comp->fault == ROVE_FAULT_FLUSH, "message %u after the failure: fault %u", id,
+		      comp->fault);
+		return;
+	}
+	if (comp->fault) {
+		u8 want = n->world->kind == DEAD ? ROVE_FAULT_RETRY : n->fail_with;
+
+		CHECK(n->world->kind == DEAD || id == n->fail_at, "message %u: fault %u", id,
+		      comp->fault);
+		CHECK(comp->fault == want, "message %u: fault %u, not %u", id, comp->fault, want);
+		n->failed = true;
+		return;
+	}
+	CHECK(id != n->fail_at, "message %u did not fail", id);
+	for (i = 0; m->want && i < m->len; i++)
+		CHECK(m->buf[i] == m->want[i], "%s: message %u: answer differs at byte %u", n->name,
+		      id, i);
+	/* The application uses the buffer for something else. */
+	if (m->flags & ROVE_WR_SIGNALED)
+		memset(m->buf, 0xdd, m->len);
+}
+
+static void check_receive(struct node *n, const struct rove_resp_comp *comp)
+{
+	u32 i, k = n->recv_done++;
+	const struct msg *m;
+
+	CHECK(k < n->recv_taken, "receive %u completes before it was taken", k);
+	m = &n->peer->msgs[n->recv_msg[k]];
+	trace(n, "receive %u (message %u) done, fault %u", k, n->recv_msg[k], comp->fault);
+	if (comp->fault) {
+		n->recv_fault = comp->fault;
+		return;
+	}
+	CHECK(!n->recv_fault, "receive %u after one that failed", k);
+	CHECK(comp->byte_len == m->len, "receive %u: %u bytes, not %u", k, comp->byte_len, m->len);
+	CHECK(comp->solicited == !!(m->flags & ROVE_WR_SOLICITED), "receive %u: solicited", k);
+	CHECK(comp->src_qp == n->resp.conf.dqpn, "receive %u: src_qp", k);
+	CHECK(comp->recv == (m->op == ROVE_WR_WRITE_IMM ? ROVE_RECV_WRITE_IMM : ROVE_RECV_SEND),
+	      "receive %u: opcode", k);
+	CHECK(!(comp->flags & ROVE_CQE_IMM) ==
+	      (m->op != ROVE_WR_SEND_IMM && m->op != ROVE_WR_WRITE_IMM), "receive %u: imm", k);
+	if (comp->flags & (ROVE_CQE_IMM | ROVE_CQE_INV))
+		CHECK(comp->imm == m->imm, "receive %u: imm %x, not %x", k, comp->imm, m->imm);
+	CHECK((m->op == ROVE_WR_SEND_INV) == n->invalidated, "receive %u: invalidation", k);
+	if (n->invalidated)
+		CHECK(n->invalidated_key == m->imm, "receive %u: wrong key invalidated", k);
+	n->invalidated = false;
+	if (m->op != ROVE_WR_WRITE_IMM)
+		for (i = 0; i < m->len; i++)
+			CHECK(n->recv_buf[k][i] == m->buf[i], "receive %u: byte %u differs", k, i);
+}
+
+/* ---- the requester's driver ---------------------------------------------- */
+
+/* From the WQEs alone, what the machine counts as it goes. */
+static void check_req(struct node *n)
+{
+	const struct rove_req *q = &n->req;
+	u32 i, rd = 0, from, to, off;
+	u64 bytes = 0;
+
+	CHECK((s32)(q->acked - q->reaped) >= 0 && (s32)(q->send - q->acked) >= 0 &&
+	      (s32)(q->begun - q->send) >= 0 && (s32)(q->post - q->begun) >= 0,
+	      "%s: indices %u %u %u %u %u", n->name, q->reaped, q->acked, q->send, q->begun,
+	      q->post);
+	CHECK(rove_psn_diff(q->psn, q->una) >= 0 && rove_psn_diff(q->max_psn, q->psn) >= 0,
+	      "%s: PSNs %06x %06x %06x", n->name, q->una, q->psn, q->max_psn);
+	if (q->state != ROVE_REQ_RUN && q->state != ROVE_REQ_DRAIN)
+		return;
+	for (i = q->acked; i != q->send + !!q->send_off; i++) {
+		const struct rove_swqe *w = rove_req_wqe(q, i);
+
+		off = i == q->acked ? ((q->una - w->first_psn) & 0xffffff) * q->conf.pmtu : 0;
+		from = min(off, w->length);
+		to = i == q->send ? q->send_off : w->length;
+		if (w->sqe.opcode < ROVE_WR_READ)
+			bytes += to - from;
+		else if (w->sqe.opcode == ROVE_WR_READ && to > from)
+			rd += (to - 1) / q->conf.read_chunk - from / q->conf.read_chunk + 1;
+		else if (to > from || !w->length)
+			rd++;
+	}
+	CHECK(rd == q->rd_atomic, "%s: %u READs and atomics out, it says %u", n->name, rd,
+	      q->rd_atomic);
+	CHECK(rd <= q->conf.max_rd_atomic, "%s: %u READs and atomics out", n->name, rd);
+	CHECK(bytes == q->send_bytes - q->una_bytes, "%s: %llu bytes out, it says %u", n->name,
+	      (unsigned long long)bytes, q->send_bytes - q->una_bytes);
+	CHECK(bytes <= q->conf.window, "%s: %llu bytes out", n->name, (unsigned long long)bytes);
+	CHECK(q->una == q->max_psn || !q->conf.timeout || q->deadline, "%s: no timer", n->name);
+}
+
+static void note_progress(struct node *n)
+{
+	if (n->una == n->req.una)
+		return;
+	n->una = n->req.una;
+	n->progress_at = n->world->now;
+}
+
+static enum rove_fault fill_request(struct node *n, const struct rove_seg *seg, u8 *payload)
+{
+	const struct rove_swqe *w = rove_req_wqe(&n->req, seg->wqe);
+	u32 i;
+	u8 *p;
+
+	if (seg->source == ROVE_SEG_WQE) {
+		if (!(w->sqe.flags & ROVE_WR_INLINE))
+			return copy_sges(n, w, seg->off, payload, seg->pkt.len, false);
+		CHECK(seg->off + seg->pkt.len <= w->sqe.num, "inline bytes past the end");
+		memcpy(payload, w->data + seg->off, seg->pkt.len);
+		return ROVE_FAULT_NONE;
+	}
+	if (w->sqe.opcode >= ROVE_WR_READ)
+		for (i = 0; i < w->sqe.num; i++)
+			if (w->sge[i].length && find_sge(n, &w->sge[i], &p))
+				return ROVE_FAULT_LOCAL_PROT;
+	return ROVE_FAULT_NONE;
+}
+
+static void check_fence(struct node *n, const struct rove_seg *seg)
+{
+	u32 i;
+
+	if (!(rove_req_wqe(&n->req, seg->wqe)->sqe.flags & ROVE_WR_FENCE) || seg->off)
+		return;
+	for (i = n->req.acked; i != seg->wqe; i++)
+		CHECK(rove_req_wqe(&n->req, i)->sqe.opcode < ROVE_WR_READ,
+		      "message %u went past the fence of %u", i, seg->wqe);
+}
+
+/* Return: true when there may be more to send. */
+static bool send_requests(struct node *n)
+{
+	u32 budget = 1 + sim_below(n->world, BATCH);
+	u8 payload[ROVE_MAX_PMTU];
+	enum rove_fault fault;
+	struct rove_seg seg;
+	bool idle;
+
+	while (budget--) {
+		idle = n->req.una == n->req.max_psn;
+		if (!rove_req_next(&n->req, n->world->now, &seg))
+			return false;
+		if (idle)
+			n->progress_at = n->world->now;
+		check_fence(n, &seg);
+		fault = fill_request(n, &seg, payload);
+		if (fault) {
+			rove_req_seg_failed(&n->req, &seg, fault);
+			continue;
+		}
+		if (sim_chance(n->world, n->out->local_drop)) {
+			trace(n, "dropped here: psn %06x", seg.pkt.psn);
+			rove_req_seg_dropped(&n->req, &seg, n->world->now);
+			return false;
+		}
+		wire_send(n, &seg, payload);
+	}
+	return true;
+}
+
+static void receive_response(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
+{
+	struct rove_req_place place = {};
+	const struct rove_swqe *w;
+	enum rove_fault fault;
+
+	switch (rove_req_packet(&n->req, pkt, n->world->now, &place)) {
+	case ROVE_REQ_DONE:
+		break;
+	case ROVE_REQ_DROP:
+		trace(n, "  dropped, reason %u", place.drop);
+		break;
+	case ROVE_REQ_PLACE:
+		CHECK(place.len == pkt->len, "place %u bytes of %u", place.len, pkt->len);
+		w = rove_req_wqe(&n->req, place.wqe);
+		fault = copy_sges(n, w, place.off, (u8 *)payload, place.len, true);
+		rove_req_placed(&n->req, fault, n->world->now);
+		break;
+	case ROVE_REQ_PLACE_VALUE:
+		w = rove_req_wqe(&n->req, place.wqe);
+		fault = copy_sges(n, w, 0, (u8 *)&place.value, sizeof(place.value), true);
+		rove_req_placed(&n->req, fault, n->world->now);
+		break;
+	}
+	note_progress(n);
+}
+
+/* ---- the responder's driver ---------------------------------------------- */
+
+static enum rove_fault do_atomic(struct node *n, const struct rove_resp_act *act, u64 *value)
+{
+	u64 i = (act->va - BASE_VA) / 8;
+
+	if (act->va & 7)
+		return ROVE_FAULT_REQ_INVALID;
+	if (act->rkey != COUNTER_KEY || i >= COUNTERS)
+		return ROVE_FAULT_REQ_ACCESS;
+	*value = n->counter[i];
+	if (act->op == ROVE_OP_FETCH_ADD)
+		n->counter[i] += act->swap_add;
+	else if (n->counter[i] == act->compare)
+		n->counter[i] = act->swap_add;
+	return ROVE_FAULT_NONE;
+}
+
+static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *payload,
+		   struct rove_resp_result *res)
+{
+	u32 k = n->recv_taken;
+	u8 *p;
+
+	switch (act->kind) {
+	case ROVE_RESP_GET_RQE:
+		res->empty = k == n->recv_posted;
+		if (!res->empty)
+			res->len = n->recv_len[n->recv_taken++];
+		break;
+	case ROVE_RESP_PLACE_RQE:
+		CHECK(k && k == n->recv_done + 1, "place into a receive that is not held");
+		CHECK(act->off + act->len <= n->recv_len[k - 1], "past the end of a receive");
+		memcpy(n->recv_buf[k - 1] + act->off, payload, act->len);
+		break;
+	case ROVE_RESP_PLACE_MR:
+		p = find_mr(n, act->rkey, act->va, act->check_len, true);
+		CHECK(act->len <= act->check_len, "writes more than it checks");
+		if (p)
+			memcpy(p, payload, act->len);
+		else
+			res->fault = ROVE_FAULT_REQ_ACCESS;
+		break;
+	case ROVE_RESP_CHECK_READ:
+		if (!find_mr(n, act->rkey, act->va, act->check_len, false))
+			res->fault = ROVE_FAULT_REQ_ACCESS;
+		break;
+	case ROVE_RESP_ATOMIC:
+		res->fault = do_atomic(n, act, &res->value);
+		break;
+	case ROVE_RESP_INVALIDATE:
+		CHECK(!n->invalidated, "invalidates twice");
+		n->invalidated = true;
+		n->invalidated_key = act->rkey;
+		break;
+	}
+}
+
+static void receive_request(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
+{
+	struct rove_resp_result res;
+	struct rove_resp_comp comp;
+	struct rove_resp_act act;
+
+	rove_resp_packet(&n->resp, pkt, &act);
+	while (act.kind != ROVE_RESP_DONE && act.kind != ROVE_RESP_DROP) {
+		res = (struct rove_resp_result){};
+		do_act(n, &act, payload, &res);
+		rove_resp_result(&n->resp, &res, &act);
+	}
+	if (act.kind == ROVE_RESP_DROP)
+		trace(n, "  dropped, reason %u", act.drop);
+	while (rove_resp_reap(&n->resp, &comp))
+		check_receive(n, &comp);
+}
+
+/* Return: true when there may be more to send. */
+static bool send_responses(struct node *n)
+{
+	u32 budget = 1 + sim_below(n->world, BATCH);
+	u8 payload[ROVE_MAX_PMTU];
+	struct rove_seg seg;
+	const u8 *p;
+
+	while (budget--) {
+		if (!rove_resp_next(&n->resp, &seg))
+			return false;
+		if (seg.source == ROVE_SEG_MR) {
+			p = find_mr(n, seg.rkey, seg.va, seg.pkt.len, false);
+			CHECK(p, "response from memory that was not checked");
+			memcpy(payload, p, seg.pkt.len);
+		}
+		if (sim_chance(n->world, n->out->local_drop)) {
+			trace(n, "dropped here: psn %06x", seg.pkt.psn);
+			rove_resp_seg_dropped(&n->resp, &seg);
+			return false;
+		}
+		wire_send(n, &seg, payload);
+	}
+	return true;
+}
+
+void node_receive(struct node *n, const struct packet *p)
+{
+	struct rove_pkt pkt;
+	enum rove_drop why;
+
+	memset(&pkt, 0xa5, sizeof(pkt));
+	why = rove_parse(p->bytes, p->len, &pkt);
+	CHECK(!why, "packet does not parse: %u", why);
+	CHECK(pkt.migreq && pkt.pkey == 0xffff && pkt.dqpn == n->peer->req.conf.dqpn, "BTH");
+	trace(n, "< op %02x psn %06x len %u", pkt.opcode, pkt.psn, pkt.len);
+	if (rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST)
+		receive_request(n, &pkt, p->bytes + pkt.hlen);
+	else
+		receive_response(n, &pkt, p->bytes + pkt.hlen);
+	check_req(n);
+	n->turn_at = n->world->now;
+}
+
+/* ---- turns --------------------------------------------------------------- */
+
+static void check_retry_time(struct node *n)
+{
+	const struct rove_req_conf *c = &n->req.conf;
+	u64 least = (4096ULL << c->timeout) * (c->retry_cnt + 1);
+	u64 took = n->world->now - n->progress_at;
+
+	CHECK(took >= least, "%s: gave up after %llu ns, not %llu", n->name,
+	      (unsigned long long)took, (unsigned long long)least);
+	CHECK(took <= least + (c->retry_cnt + 1) * (LATE + 2 * US), "%s: gave up late", n->name);
+}
+
+static void to_error(struct node *n)
+{
+	struct rove_resp_comp comp;
+
+	trace(n, "to ERR");
+	n->in_error = true;
+	rove_req_error(&n->req);
+	rove_resp_error(&n->resp);
+	while (rove_resp_reap(&n->resp, &comp))
+		check_receive(n, &comp);
+}
+
+static void drain(struct node *n)
+{
+	u64 now = n->world->now;
+
+	if (n->drain_at && now >= n->drain_at) {
+		n->drain_at = 0;
+		if (n->req.state == ROVE_REQ_RESET) {
+			n->drain_at = now + 10 * US;
+		} else {
+			trace(n, "to SQD");
+			rove_req_drain(&n->req);
+		}
+	}
+	if (n->restart_at && now >= n->restart_at) {
+		n->restart_at = 0;
+		trace(n, "to RTS");
+		if (!n->in_error)
+			rove_req_start(&n->req);
+	}
+}
+
+static void take_events(struct node *n)
+{
+	u32 events = rove_req_take_events(&n->req);
+
+	CHECK(!(events & ~ROVE_QPE_SQ_DRAINED), "events %x", events);
+	if (events) {
+		CHECK(n->req.state == ROVE_REQ_DRAIN && n->req.acked == n->req.begun &&
+		      n->req.una == n->req.max_psn, "drained, it says");
+		CHECK(!n->drained++, "drained twice");
+		trace(n, "drained");
+		n->restart_at = n->world->now + 1 + sim_below(n->world, 100) * US;
+	}
+	events = rove_resp_take_events(&n->resp);
+	CHECK(!(n->events & events), "event %x twice", events);
+	n->events |= events;
+}
+
+static void count(u32 *sum, struct rove_tally *t)
+{
+	u32 i;
+
+	for (i = 0; i < ROVE_TALLIES; i++)
+		sum[i] += t->n[i];
+	memset(t, 0, sizeof(*t));
+}
+
+void node_run(struct node *n)
+{
+	struct rove_req *q = &n->req;
+	struct rove_req_comp comp;
+	u64 now = n->world->now;
+	bool more;
+	u8 state;
+
+	n->turn_at = 0;
+	drain(n);
+	post_receives(n);
+	state = q->state;
+	rove_req_timer(q, now);
+	if (q->state == ROVE_REQ_BROKEN && state != q->state)
+		check_retry_time(n);
+	post_sends(n);
+	more = send_requests(n);
+	more |= send_responses(n);
+	check_req(n);
+	while (rove_req_reap(q, &comp))
+		check_send_done(n, &comp);
+	take_events(n);
+	count(n->tally, &q->tally);
+	count(n->tally, &n->resp.tally);
+	if ((q->broken || n->resp.broken) && !n->resp.saved_pending && !n->resp.nak_owed) {
+		q->broken = false;
+		n->resp.broken = false;
+		if (!n->in_error)
+			to_error(n);
+		more = true;
+	}
+	if (more)
+		n->turn_at = now + 1 + sim_below(n->world, 2000);
+}
+
+static u64 earlier(u64 a, u64 b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* When node_run() has something to do without a packet coming in; 0: never. */
+u64 node_wants_run(const struct node *n)
+{
+	u64 deadline = rove_req_deadline(&n->req);
+	u64 at = n->turn_at;
+
+	/* A timer is never exact; here it is always as late by. */
+	if (deadline)
+		at = earlier(at, deadline + (deadline & 1 ? LATE : 0));
+	if (n->posted < n->num && rove_req_slot((struct rove_req *)&n->req))
+		at = earlier(at, n->post_at);
+	if (n->recv_posted < n->recv_num && n->world->rnr)
+		at = earlier(at, n->recv_at);
+	at = earlier(at, n->drain_at);
+	return earlier(at, n->restart_at);
+}
+
+/* Nothing is left to be done, ever. */
+bool node_at_rest(const struct node *n)
+{
+	struct rove_resp resp = n->resp;
+	struct rove_req req = n->req;
+	struct rove_seg seg;
+
+	/* What was dropped here may be owed still, to a peer that did not ask again. */
+	return rove_req_idle(&n->req) && !rove_req_deadline(&n->req) &&
+	       !rove_req_next(&req, n->world->now, &seg) &&
+	       (n->out->local_drop || !rove_resp_next(&resp, &seg)) &&
+	       req.rd_atomic == 0 && req.send_bytes == req.una_bytes;
+}
