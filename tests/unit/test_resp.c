@@ -1,0 +1,662 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "proto/resp.h"
+#include "ring/wqe.h"
+#include "wire/opcode.h"
+#include "unit.h"
+
+#define MTU	1024
+#define PSN	0xfffffcU		/* so that everything wraps */
+#define VA	0x10000ULL
+#define KEY	0x55
+
+static struct rove_resp r;
+static struct rove_resp_saved saved[2];
+static struct rove_resp_act act;
+static struct rove_resp_comp comp;
+static struct rove_seg seg;
+
+static void setup(void)
+{
+	rove_resp_init(&r);
+	r.conf = (struct rove_resp_conf){
+		.min_rnr_timer = 12, .remote_write = true, .remote_read = true,
+		.remote_atomic = true, .pkey = 0xffff, .pmtu = MTU, .dqpn = 7, .qkey = 0x1111,
+	};
+	rove_resp_set_saved(&r, saved, ARRAY_SIZE(saved));
+	rove_resp_set_psn(&r, PSN);
+	rove_resp_start(&r);
+}
+
+static struct rove_pkt request(u8 opcode, u32 psn, u32 len)
+{
+	return (struct rove_pkt){
+		.opcode = opcode, .psn = (PSN + psn) & 0xffffff, .len = len, .pkey = 0xffff,
+		.ackreq = true, .va = VA, .rkey = KEY, .dma_len = len, .imm = 0x1234,
+		.inv_rkey = 0x77, .qkey = 0x1111, .sqpn = 0x42, .swap_add = 5, .compare = 6,
+	};
+}
+
+static u8 get(u8 opcode, u32 psn, u32 len)
+{
+	struct rove_pkt pkt = request(opcode, psn, len);
+
+	rove_resp_packet(&r, &pkt, &act);
+	return act.kind;
+}
+
+/* First packet of a WRITE, or a READ, of @dma_len bytes. */
+static u8 get_rdma(u8 opcode, u32 psn, u32 len, u32 dma_len)
+{
+	struct rove_pkt pkt = request(opcode, psn, len);
+
+	pkt.dma_len = dma_len;
+	rove_resp_packet(&r, &pkt, &act);
+	return act.kind;
+}
+
+static u8 result(u8 fault)
+{
+	struct rove_resp_result res = { .fault = fault, .value = 0xabcdef };
+
+	rove_resp_result(&r, &res, &act);
+	return act.kind;
+}
+
+static u8 give_rqe(u32 len)
+{
+	struct rove_resp_result res = { .len = len };
+
+	rove_resp_result(&r, &res, &act);
+	return act.kind;
+}
+
+static u8 no_rqe(void)
+{
+	struct rove_resp_result res = { .empty = true };
+
+	rove_resp_result(&r, &res, &act);
+	return act.kind;
+}
+
+/* A whole SEND of @len bytes in one packet. */
+static void send(u32 psn, u32 len)
+{
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, psn, len), ROVE_RESP_GET_RQE);
+	if (len) {
+		CHECK_EQ(give_rqe(len), ROVE_RESP_PLACE_RQE);
+		CHECK_EQ(result(0), ROVE_RESP_DONE);
+	} else {
+		CHECK_EQ(give_rqe(0), ROVE_RESP_DONE);
+	}
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(!comp.fault && comp.byte_len == len && comp.src_qp == 7);
+}
+
+static void answers(u8 opcode, u32 psn, u8 syndrome)
+{
+	CHECK(rove_resp_next(&r, &seg));
+	CHECK_EQ(seg.pkt.opcode, opcode);
+	CHECK_EQ(seg.pkt.psn, (PSN + psn) & 0xffffff);
+	if (opcode != ROVE_OP_READ_RESP_MIDDLE)
+		CHECK_EQ(seg.pkt.syndrome, syndrome);
+	CHECK(seg.pkt.dqpn == 7 && seg.pkt.migreq && !seg.pkt.ackreq && !seg.pkt.se);
+}
+
+static void acks(u32 psn, u32 msn)
+{
+	answers(ROVE_OP_ACK, psn, 0x1f);
+	CHECK_EQ(seg.pkt.msn, msn);
+}
+
+static void answers_nothing(void)
+{
+	CHECK(!rove_resp_next(&r, &seg));
+}
+
+static void drops(u8 kind, u8 why)
+{
+	CHECK_EQ(kind, ROVE_RESP_DROP);
+	CHECK_EQ(act.drop, why);
+}
+
+/* The QP broke: a NAK for @psn, and @event. */
+static void breaks(u32 psn, u8 nak, u32 event)
+{
+	CHECK_EQ(act.kind, ROVE_RESP_DONE);
+	CHECK(r.broken);
+	CHECK_EQ(rove_resp_take_events(&r) & ~ROVE_QPE_COMM_EST, event);
+	answers(ROVE_OP_ACK, psn, 0x60 | nak);
+	answers_nothing();
+	drops(get(ROVE_OP_SEND_ONLY, psn, 0), ROVE_DROP_STATE);
+	answers_nothing();
+}
+
+TEST(one_ack_for_the_batch)
+{
+	setup();
+	send(0, 0);
+	send(1, 5);
+	CHECK_EQ(get(ROVE_OP_SEND_FIRST, 2, MTU), ROVE_RESP_GET_RQE);
+	CHECK_EQ(give_rqe(3 * MTU), ROVE_RESP_PLACE_RQE);
+	CHECK(act.off == 0 && act.len == MTU);
+	result(0);
+	CHECK_EQ(get(ROVE_OP_SEND_MIDDLE, 3, MTU), ROVE_RESP_PLACE_RQE);
+	CHECK(act.off == MTU && act.len == MTU);
+	result(0);
+	CHECK(!rove_resp_reap(&r, &comp));
+	acks(3, 2);
+	CHECK_EQ(get(ROVE_OP_SEND_LAST_IMM, 4, 3), ROVE_RESP_PLACE_RQE);
+	CHECK_EQ(act.off, 2 * MTU);
+	result(0);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.byte_len, 2 * MTU + 3);
+	CHECK_EQ(comp.flags, ROVE_CQE_RECV | ROVE_CQE_IMM);
+	CHECK_EQ(comp.imm, 0x1234);
+	CHECK(!rove_resp_reap(&r, &comp));
+	acks(4, 3);
+	answers_nothing();
+	CHECK_EQ(rove_resp_take_events(&r), ROVE_QPE_COMM_EST);
+	send(5, 0);
+	CHECK_EQ(rove_resp_take_events(&r), 0);
+}
+
+TEST(invalidate_before_completion)
+{
+	setup();
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY_INV, 0, 4), ROVE_RESP_GET_RQE);
+	CHECK_EQ(give_rqe(4), ROVE_RESP_PLACE_RQE);
+	CHECK_EQ(result(0), ROVE_RESP_INVALIDATE);
+	CHECK_EQ(act.rkey, 0x77);
+	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(comp.flags == (ROVE_CQE_RECV | ROVE_CQE_INV) && comp.imm == 0x77);
+
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY_INV, 1, 0), ROVE_RESP_GET_RQE);
+	CHECK_EQ(give_rqe(4), ROVE_RESP_INVALIDATE);
+	result(ROVE_FAULT_REQ_ACCESS);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.fault, ROVE_FAULT_REQ_ACCESS);
+	breaks(1, ROVE_NAK_ACCESS, ROVE_QPE_ACCESS_ERR);
+}
+
+TEST(writes)
+{
+	setup();
+	CHECK_EQ(get_rdma(ROVE_OP_WRITE_FIRST, 0, MTU, 2 * MTU + 1), ROVE_RESP_PLACE_MR);
+	CHECK(act.va == VA && act.rkey == KEY && act.len == MTU && act.check_len == 2 * MTU + 1);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	CHECK_EQ(get(ROVE_OP_WRITE_MIDDLE, 1, MTU), ROVE_RESP_PLACE_MR);
+	CHECK(act.va == VA + MTU && act.check_len == MTU);
+	result(0);
+	CHECK_EQ(get(ROVE_OP_WRITE_LAST_IMM, 2, 1), ROVE_RESP_GET_RQE);
+	CHECK_EQ(no_rqe(), ROVE_RESP_DONE);
+	answers(ROVE_OP_ACK, 2, 0x20 | 12);
+	CHECK_EQ(get(ROVE_OP_WRITE_LAST_IMM, 2, 1), ROVE_RESP_GET_RQE);
+	CHECK_EQ(give_rqe(0), ROVE_RESP_PLACE_MR);
+	CHECK(act.va == VA + 2 * MTU && act.len == 1);
+	result(0);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(comp.recv == ROVE_RECV_WRITE_IMM && comp.byte_len == 2 * MTU + 1);
+	acks(2, 1);
+	/* nothing to write: any key */
+	CHECK_EQ(get(ROVE_OP_WRITE_ONLY, 3, 0), ROVE_RESP_DONE);
+	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK_EQ(get(ROVE_OP_WRITE_ONLY_IMM, 4, 0), ROVE_RESP_GET_RQE);
+	CHECK_EQ(give_rqe(0), ROVE_RESP_DONE);
+	CHECK(rove_resp_reap(&r, &comp));
+	acks(4, 3);
+	CHECK_EQ(get(ROVE_OP_WRITE_ONLY, 5, 10), ROVE_RESP_PLACE_MR);
+	result(ROVE_FAULT_REQ_ACCESS);
+	breaks(5, ROVE_NAK_ACCESS, ROVE_QPE_ACCESS_ERR);
+}
+
+TEST(order_and_length)
+{
+	static const struct {
+		u8 first;		/* of a message that is open, or 0xff */
+		u8 opcode;
+		u32 len;
+	} bad[] = {
+		{ 0xff, ROVE_OP_SEND_MIDDLE, MTU }, { 0xff, ROVE_OP_SEND_LAST, 1 },
+		{ 0xff, ROVE_OP_SEND_LAST_INV, 1 }, { 0xff, ROVE_OP_WRITE_MIDDLE, MTU },
+		{ 0xff, ROVE_OP_WRITE_LAST, 1 }, { 0xff, ROVE_OP_WRITE_LAST_IMM, 1 },
+		{ 0xff, ROVE_OP_SEND_FIRST, MTU - 4 }, { 0xff, ROVE_OP_SEND_FIRST, MTU + 4 },
+		{ 0xff, ROVE_OP_SEND_ONLY, MTU + 4 }, { 0xff, ROVE_OP_WRITE_FIRST, 0 },
+		{ ROVE_OP_SEND_FIRST, ROVE_OP_SEND_FIRST, MTU },
+		{ ROVE_OP_SEND_FIRST, ROVE_OP_SEND_ONLY, 1 },
+		{ ROVE_OP_SEND_FIRST, ROVE_OP_WRITE_MIDDLE, MTU },
+		{ ROVE_OP_SEND_FIRST, ROVE_OP_WRITE_LAST, 1 },
+		{ ROVE_OP_SEND_FIRST, ROVE_OP_READ_REQ, 0 },
+		{ ROVE_OP_SEND_FIRST, ROVE_OP_FETCH_ADD, 0 },
+		{ ROVE_OP_SEND_FIRST, ROVE_OP_SEND_MIDDLE, MTU - 1 },
+		{ ROVE_OP_SEND_FIRST, ROVE_OP_SEND_LAST, 0 },
+		{ ROVE_OP_WRITE_FIRST, ROVE_OP_SEND_LAST, 1 },
+		{ ROVE_OP_WRITE_FIRST, ROVE_OP_WRITE_ONLY, 1 },
+		{ ROVE_OP_WRITE_FIRST, ROVE_OP_WRITE_LAST, 0 },
+		{ ROVE_OP_WRITE_FIRST, ROVE_OP_WRITE_LAST, 1 },	/* too short */
+		{ ROVE_OP_WRITE_FIRST, ROVE_OP_WRITE_MIDDLE, MTU },	/* too long */
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		u32 psn = bad[i].first != 0xff;
+
+		setup();
+		if (bad[i].first == ROVE_OP_SEND_FIRST) {
+			get(bad[i].first, 0, MTU);
+			give_rqe(100 * MTU);
+			result(0);
+		} else if (psn) {
+			get_rdma(bad[i].first, 0, MTU, 2 * MTU);
+			result(0);
+		}
+		CHECK_EQ(get(bad[i].opcode, psn, bad[i].len), ROVE_RESP_DONE);
+		CHECK_EQ(rove_resp_reap(&r, &comp), bad[i].first == ROVE_OP_SEND_FIRST);
+		if (bad[i].first == ROVE_OP_SEND_FIRST)
+			CHECK_EQ(comp.fault, ROVE_FAULT_REQ_INVALID);
+		breaks(psn, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+	}
+	setup();
+	get_rdma(ROVE_OP_WRITE_ONLY, 0, 10, 11);
+	breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+	setup();
+	get_rdma(ROVE_OP_WRITE_FIRST, 0, MTU, ROVE_MAX_MSG + 1);
+	breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+	setup();
+	get_rdma(ROVE_OP_READ_REQ, 0, 0, ROVE_MAX_MSG + 1);
+	breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+}
+
+TEST(not_allowed)
+{
+	static const u8 ops[] = { ROVE_OP_WRITE_ONLY, ROVE_OP_READ_REQ, ROVE_OP_CMP_SWP };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		setup();
+		r.conf.remote_write = false;
+		r.conf.remote_read = false;
+		r.conf.remote_atomic = false;
+		get(ops[i], 0, i ? 0 : 4);
+		breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+		if (!i)
+			continue;
+		setup();
+		rove_resp_reset(&r);
+		rove_resp_set_saved(&r, NULL, 0);
+		rove_resp_set_psn(&r, PSN);
+		rove_resp_start(&r);
+		get(ops[i], 0, 0);
+		breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+	}
+}
+
+TEST(receive_faults)
+{
+	setup();
+	get(ROVE_OP_SEND_FIRST, 0, MTU);
+	give_rqe(MTU + 5);
+	result(0);
+	CHECK_EQ(get(ROVE_OP_SEND_LAST, 1, 6), ROVE_RESP_DONE);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.fault, ROVE_FAULT_LOCAL_LEN);
+	breaks(1, ROVE_NAK_INVALID, 0);
+
+	setup();
+	get(ROVE_OP_SEND_ONLY, 0, 1);
+	CHECK_EQ(result(ROVE_FAULT_WQE), ROVE_RESP_DONE);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.fault, ROVE_FAULT_WQE);
+	breaks(0, ROVE_NAK_OP, 0);
+
+	setup();
+	get(ROVE_OP_SEND_ONLY, 0, 1);
+	give_rqe(1);
+	CHECK_EQ(result(ROVE_FAULT_LOCAL_PROT), ROVE_RESP_DONE);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.fault, ROVE_FAULT_LOCAL_PROT);
+	breaks(0, ROVE_NAK_OP, 0);
+}
+
+TEST(gap)
+{
+	setup();
+	send(0, 0);
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 2, 0), ROVE_RESP_DONE);
+	drops(get(ROVE_OP_SEND_ONLY, 3, 0), ROVE_DROP_SEQ);
+	answers(ROVE_OP_ACK, 1, 0x60);
+	answers_nothing();
+	drops(get(ROVE_OP_SEND_ONLY, 4, 0), ROVE_DROP_SEQ);
+	answers_nothing();
+	CHECK_EQ(r.tally.n[ROVE_TALLY_OUT_OF_SEQ], 3);
+	send(1, 0);
+	acks(1, 2);
+	/* a new gap, which closes before the NAK is out: only out of order */
+	get(ROVE_OP_SEND_ONLY, 3, 0);
+	send(2, 0);
+	answers(ROVE_OP_ACK, 3, 0x60);		/* 3 was lost by that */
+	send(3, 0);
+	get(ROVE_OP_SEND_ONLY, 5, 0);
+	send(4, 0);
+	send(5, 0);
+	acks(5, 6);				/* 5 came again */
+	answers_nothing();
+}
+
+TEST(rnr)
+{
+	setup();
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 0, 1), ROVE_RESP_GET_RQE);
+	CHECK_EQ(no_rqe(), ROVE_RESP_DONE);
+	drops(get(ROVE_OP_SEND_ONLY, 1, 1), ROVE_DROP_SEQ);
+	answers(ROVE_OP_ACK, 0, 0x20 | 12);
+	answers_nothing();
+	get(ROVE_OP_SEND_ONLY, 0, 1);
+	no_rqe();
+	answers(ROVE_OP_ACK, 0, 0x20 | 12);
+	get(ROVE_OP_SEND_ONLY, 0, 1);
+	no_rqe();
+	send(0, 1);				/* before it was said */
+	acks(0, 1);
+	answers_nothing();
+	CHECK_EQ(r.tally.n[ROVE_TALLY_RNR_SENT], 2);
+}
+
+TEST(duplicates)
+{
+	setup();
+	send(0, 1);
+	send(1, 1);
+	acks(1, 2);
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 0, 1), ROVE_RESP_DONE);
+	CHECK_EQ(get(ROVE_OP_WRITE_ONLY, 1, 1), ROVE_RESP_DONE);
+	CHECK(!rove_resp_reap(&r, &comp));
+	acks(1, 2);
+	answers_nothing();
+	CHECK_EQ(r.tally.n[ROVE_TALLY_DUPLICATE], 2);
+	drops(get(ROVE_OP_READ_REQ, 0, 0), ROVE_DROP_DUP);
+	drops(get(ROVE_OP_CMP_SWP, 0, 0), ROVE_DROP_DUP);
+	answers_nothing();
+}
+
+static void reads(u32 psn, u32 len)
+{
+	CHECK_EQ(get_rdma(ROVE_OP_READ_REQ, psn, 0, len), ROVE_RESP_CHECK_READ);
+	CHECK(act.va == VA && act.rkey == KEY && act.check_len == len);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+}
+
+static void reads_again(u32 psn, u32 off, u32 len)
+{
+	struct rove_pkt pkt = request(ROVE_OP_READ_REQ, psn, 0);
+
+	pkt.va += off;
+	pkt.dma_len = len;
+	rove_resp_packet(&r, &pkt, &act);
+}
+
+static void answers_data(u8 opcode, u32 psn, u32 off, u32 len)
+{
+	answers(opcode, psn, 0x1f);
+	CHECK_EQ(seg.source, ROVE_SEG_MR);
+	CHECK_EQ(seg.va, VA + off);
+	CHECK_EQ(seg.rkey, KEY);
+	CHECK_EQ(seg.pkt.len, len);
+}
+
+TEST(read_and_what_follows)
+{
+	setup();
+	send(0, 0);
+	reads(1, 3 * MTU - 1);
+	CHECK_EQ(r.epsn, (PSN + 4) & 0xffffff);
+	send(4, 0);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 1, 0, MTU);
+	CHECK_EQ(seg.pkt.msn, 2);
+	answers_data(ROVE_OP_READ_RESP_MIDDLE, 2, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 3, 2 * MTU, MTU - 1);
+	acks(4, 3);
+	answers_nothing();
+	reads(5, MTU);
+	answers_data(ROVE_OP_READ_RESP_ONLY, 5, 0, MTU);
+	answers_nothing();			/* that was an ACK, too */
+	CHECK_EQ(get(ROVE_OP_READ_REQ, 6, 0), ROVE_RESP_DONE);
+	answers(ROVE_OP_READ_RESP_ONLY, 6, 0x1f);
+	CHECK_EQ(seg.source, ROVE_SEG_NONE);
+	answers_nothing();
+	CHECK_EQ(get_rdma(ROVE_OP_READ_REQ, 7, 0, 9), ROVE_RESP_CHECK_READ);
+	result(ROVE_FAULT_REQ_ACCESS);
+	breaks(7, ROVE_NAK_ACCESS, ROVE_QPE_ACCESS_ERR);
+}
+
+TEST(read_again)
+{
+	setup();
+	reads(0, 4 * MTU);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	answers_data(ROVE_OP_READ_RESP_MIDDLE, 1, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_MIDDLE, 2, 2 * MTU, MTU);
+	/* resumed, before all was sent */
+	reads_again(1, MTU, 3 * MTU);
+	CHECK_EQ(act.kind, ROVE_RESP_CHECK_READ);
+	CHECK(act.va == VA + MTU && act.check_len == 3 * MTU);
+	result(0);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 1, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_MIDDLE, 2, 2 * MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 3, 3 * MTU, MTU);
+	answers_nothing();
+	/* the last packet only, and a part of the middle */
+	reads_again(3, 3 * MTU, MTU);
+	result(0);
+	answers_data(ROVE_OP_READ_RESP_ONLY, 3, 3 * MTU, MTU);
+	reads_again(1, MTU, MTU + 1);
+	result(0);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 1, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 2, 2 * MTU, 1);
+	answers_nothing();
+	/* not what was asked for */
+	reads_again(1, MTU, 3 * MTU + 1);
+	drops(act.kind, ROVE_DROP_DUP);
+	reads_again(1, MTU + 1, MTU);
+	drops(act.kind, ROVE_DROP_DUP);
+	reads_again(1, MTU, 0);
+	drops(act.kind, ROVE_DROP_DUP);
+	reads_again(1, MTU, 0xffffffff);
+	drops(act.kind, ROVE_DROP_DUP);
+	reads_again(1, MTU, MTU);
+	CHECK_EQ(result(ROVE_FAULT_REQ_ACCESS), ROVE_RESP_DROP);
+	CHECK(!r.broken);
+	answers_nothing();
+}
+
+TEST(oldest_first)
+{
+	setup();
+	reads(0, 2 * MTU);
+	reads(2, 2 * MTU);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 1, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 2, 0, MTU);
+	reads_again(0, 0, 2 * MTU);
+	result(0);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 1, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 3, MTU, MTU);
+	answers_nothing();
+	/* more than there is room for */
+	reads(4, 2 * MTU);
+	reads(6, 2 * MTU);
+	get_rdma(ROVE_OP_READ_REQ, 8, 0, 1);
+	CHECK_EQ(act.kind, ROVE_RESP_DONE);
+	CHECK(r.broken);
+	CHECK(rove_resp_take_events(&r) & ROVE_QPE_REQ_ERR);
+	/* what was asked for before is sent before, even after that */
+	rove_resp_error(&r);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 4, 0, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 5, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 6, 0, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 7, MTU, MTU);
+	answers(ROVE_OP_ACK, 8, 0x61);
+	answers_nothing();
+}
+
+/* A READ that the peer has got may be asked for again by the network only. */
+TEST(duplicate_gives_way)
+{
+	setup();
+	rove_resp_reset(&r);
+	rove_resp_set_saved(&r, saved, 1);
+	rove_resp_set_psn(&r, PSN);
+	rove_resp_start(&r);
+	reads(0, 2 * MTU);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 1, MTU, MTU);
+	reads_again(0, 0, 2 * MTU);
+	result(0);
+	reads(2, MTU);
+	answers_data(ROVE_OP_READ_RESP_ONLY, 2, 0, MTU);
+	answers_nothing();
+}
+
+TEST(atomic_once)
+{
+	setup();
+	CHECK_EQ(get(ROVE_OP_CMP_SWP, 0, 0), ROVE_RESP_ATOMIC);
+	CHECK(act.op == ROVE_OP_CMP_SWP && act.va == VA && act.rkey == KEY);
+	CHECK(act.swap_add == 5 && act.compare == 6 && act.check_len == 8);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	answers(ROVE_OP_ATOMIC_ACK, 0, 0x1f);
+	CHECK(seg.pkt.orig == 0xabcdef && seg.pkt.msn == 1);
+	CHECK_EQ(get(ROVE_OP_CMP_SWP, 0, 0), ROVE_RESP_DONE);
+	drops(get(ROVE_OP_FETCH_ADD, 0, 0), ROVE_DROP_DUP);
+	answers(ROVE_OP_ATOMIC_ACK, 0, 0x1f);
+	CHECK_EQ(seg.pkt.orig, 0xabcdef);
+	answers_nothing();
+	CHECK_EQ(get(ROVE_OP_FETCH_ADD, 1, 0), ROVE_RESP_ATOMIC);
+	result(ROVE_FAULT_REQ_INVALID);
+	breaks(1, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+}
+
+TEST(memory_goes_away)
+{
+	setup();
+	reads(0, 3 * MTU);
+	reads(3, MTU);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	answers_data(ROVE_OP_READ_RESP_MIDDLE, 1, MTU, MTU);
+	rove_resp_seg_failed(&r, &seg, ROVE_FAULT_REQ_ACCESS);
+	act.kind = ROVE_RESP_DONE;
+	breaks(1, ROVE_NAK_ACCESS, ROVE_QPE_ACCESS_ERR);
+}
+
+TEST(dropped_here)
+{
+	setup();
+	send(0, 0);
+	acks(0, 1);
+	rove_resp_seg_dropped(&r, &seg);
+	acks(0, 1);
+	answers_nothing();
+	get(ROVE_OP_SEND_ONLY, 2, 0);
+	answers(ROVE_OP_ACK, 1, 0x60);
+	rove_resp_seg_dropped(&r, &seg);
+	answers(ROVE_OP_ACK, 1, 0x60);
+	answers_nothing();
+	reads(1, 3 * MTU);
+	send(4, 0);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 1, 0, MTU);
+	answers_data(ROVE_OP_READ_RESP_MIDDLE, 2, MTU, MTU);
+	{
+		struct rove_seg lost = seg;
+
+		answers_data(ROVE_OP_READ_RESP_LAST, 3, 2 * MTU, MTU);
+		acks(4, 3);
+		rove_resp_seg_dropped(&r, &lost);
+	}
+	answers_data(ROVE_OP_READ_RESP_MIDDLE, 2, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 3, 2 * MTU, MTU);
+	acks(4, 3);
+	answers_nothing();
+}
+
+TEST(states)
+{
+	setup();
+	get(ROVE_OP_SEND_FIRST, 0, MTU);
+	give_rqe(10 * MTU);
+	result(0);
+	reads_again(0, 0, 1);
+	rove_resp_error(&r);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.fault, ROVE_FAULT_FLUSH);
+	CHECK(!rove_resp_reap(&r, &comp));
+	answers_nothing();
+	drops(get(ROVE_OP_SEND_ONLY, 1, 0), ROVE_DROP_STATE);
+	rove_resp_reset(&r);
+	CHECK(r.conf.pmtu == MTU && r.saved == saved && !r.rqe_held);
+	drops(get(ROVE_OP_SEND_ONLY, 1, 0), ROVE_DROP_STATE);
+	rove_resp_set_psn(&r, PSN);
+	rove_resp_start(&r);
+	send(0, 3);
+	acks(0, 1);
+}
+
+TEST(foreign_packets)
+{
+	struct rove_pkt pkt = request(ROVE_OP_SEND_ONLY, 0, 0);
+
+	setup();
+	pkt.pkey = 0x8001;
+	rove_resp_packet(&r, &pkt, &act);
+	drops(act.kind, ROVE_DROP_PKEY);
+	drops(get(ROVE_OP_ACK, 0, 0), ROVE_DROP_TRANSPORT);
+	drops(get(ROVE_TR_UC, 0, MTU), ROVE_DROP_TRANSPORT);
+	drops(get(ROVE_OPCODE_CNP, 0, 0), ROVE_DROP_TRANSPORT);
+	CHECK_EQ(rove_resp_take_events(&r), 0);
+	answers_nothing();
+}
+
+TEST(datagrams)
+{
+	struct rove_pkt pkt = request(ROVE_TR_UD | ROVE_OP_SEND_ONLY_IMM, 77, 10);
+
+	setup();
+	r.conf.type = ROVE_QPT_UD;
+	CHECK_EQ(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 5, 0), ROVE_RESP_GET_RQE);
+	drops(no_rqe(), ROVE_DROP_NO_RQE);
+	CHECK_EQ(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 5, 10), ROVE_RESP_GET_RQE);
+	drops(give_rqe(49), ROVE_DROP_FAULT);
+	/* which leaves the receive WQE for the next one */
+	CHECK_EQ(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 5, 9), ROVE_RESP_PLACE_RQE);
+	CHECK(act.off == 40 && act.len == 9);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(comp.byte_len == 49 && comp.src_qp == 0x42);
+	CHECK_EQ(comp.flags, ROVE_CQE_RECV | ROVE_CQE_GRH);
+	CHECK_EQ(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 5, 0), ROVE_RESP_GET_RQE);
+	CHECK_EQ(give_rqe(40), ROVE_RESP_PLACE_RQE);
+	result(0);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.byte_len, 40);
+
+	pkt.qkey = 1;
+	rove_resp_packet(&r, &pkt, &act);
+	drops(act.kind, ROVE_DROP_QKEY);
+	pkt.qkey = 0x1111;
+	pkt.se = true;
+	rove_resp_packet(&r, &pkt, &act);
+	give_rqe(100);
+	result(ROVE_FAULT_LOCAL_PROT);
+	CHECK(r.broken && rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.fault, ROVE_FAULT_LOCAL_PROT);
+	answers_nothing();
+	drops(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 5, 0), ROVE_DROP_STATE);
+	setup();
+	r.conf.type = ROVE_QPT_UD;
+	rove_resp_packet(&r, &pkt, &act);
+	give_rqe(100);
+	result(0);
+	CHECK(rove_resp_reap(&r, &comp) && comp.solicited && comp.imm == 0x1234);
+	drops(get(ROVE_OP_SEND_ONLY, 0, 0), ROVE_DROP_TRANSPORT);
+}
