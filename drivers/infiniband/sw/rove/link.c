@@ -22,7 +22,7 @@ static void dealloc_driver(struct ib_device *ib)
 
 	rove_netdev_forget(dev);
 	rove_engine_stop(dev);
-	rove_sock_put(dev_net(dev->ndev));
+	rove_sock_put(dev->sock);
 	rove_mr_table_exit(&dev->mrs);
 	xa_destroy(&dev->ahs);
 	free_percpu(dev->stats);
@@ -45,13 +45,15 @@ static int init_dev(struct rove_dev *dev, struct net_device *ndev)
 	if (!dev->stats)
 		return -ENOMEM;
 	rove_mr_table_init(&dev->mrs);
-	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1);
+	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	dev->ah_next = get_random_u32() >> 8;
 
 	/* Fails when another RoCE driver has the port there. */
-	err = rove_sock_get(dev_net(ndev));
-	if (err)
+	dev->sock = rove_sock_get(dev_net(ndev));
+	if (IS_ERR(dev->sock)) {
+		err = PTR_ERR(dev->sock);
 		goto err_stats;
+	}
 
 	netdev_hold(ndev, &dev->tracker, GFP_KERNEL);
 	dev->ndev = ndev;
@@ -62,7 +64,7 @@ static int init_dev(struct rove_dev *dev, struct net_device *ndev)
 
 err_netdev:
 	netdev_put(ndev, &dev->tracker);
-	rove_sock_put(dev_net(ndev));
+	rove_sock_put(dev->sock);
 err_stats:
 	free_percpu(dev->stats);
 	return err;

@@ -4,6 +4,7 @@
 #define ROVE_STATS_H
 
 #include <linux/percpu.h>
+#include <rdma/ib_verbs.h>
 #include "proto/tally.h"
 #include "wire/parse.h"
 
@@ -20,7 +21,7 @@ enum rove_stat {
 	ROVE_STAT_WAKEUPS,		/* of the engine */
 	ROVE_STAT_CQ_OVERFLOW,
 	ROVE_STAT_TALLY,		/* enum rove_tally_index from here on */
-	ROVE_STAT_DROP = ROVE_STAT_TALLY + ROVE_TALLIES,	/* enum rove_drop */
+	ROVE_STAT_DROP = ROVE_STAT_TALLY + ROVE_TALLIES,	/* enum rove_drop; NONE is not used */
 	ROVE_STATS = ROVE_STAT_DROP + ROVE_DROP_REASONS
 };
 
@@ -39,9 +40,10 @@ static inline void rove_stat_drop(struct rove_stats __percpu *s, enum rove_drop 
 	rove_stat_add(s, ROVE_STAT_DROP + why, 1);
 }
 
+/* Over all CPUs. Any context. */
 u64 rove_stat_sum(struct rove_stats __percpu *s, unsigned int i);
 
 /* Names for the users' eyes, by enum rove_stat. */
-extern const char *const rove_stat_names[ROVE_STATS];
+extern const struct rdma_stat_desc rove_stat_descs[ROVE_STATS];
 
 #endif /* ROVE_STATS_H */

@@ -80,5 +80,68 @@ static inline void rove_compat_hrtimer_setup(struct hrtimer *timer,
 })
 #endif
 
+/* 6.12: the same under another name. */
+#ifndef ROVE_HAVE_UMEM_GET_VA
+#define ib_umem_get_va	ib_umem_get
+#endif
+
+/*
+ * 6.12: no helpers for what a driver and its provider tell each other. A request may
+ * be longer than is known here if the rest is zero; a response is cut or padded.
+ */
+#ifndef ROVE_HAVE_RESPOND_UDATA
+#include <linux/uaccess.h>
+#include <rdma/uverbs_ioctl.h>
+
+static inline int rove_compat_udata_in(struct ib_udata *udata, void *req, size_t size,
+				       size_t min_size)
+{
+	int err;
+
+	if (udata->inlen < min_size)
+		return -EINVAL;
+	err = copy_struct_from_user(req, size, udata->inbuf, udata->inlen);
+	return err == -E2BIG ? -EOPNOTSUPP : err;
+}
+
+static inline int rove_compat_udata_out(struct ib_udata *udata, const void *resp, size_t size)
+{
+	size_t len = min(size, udata->outlen);
+
+	if (copy_to_user(udata->outbuf, resp, len) ||
+	    clear_user(udata->outbuf + len, udata->outlen - len))
+		return -EFAULT;
+	return 0;
+}
+
+static inline int rove_compat_udata_in_empty(struct ib_udata *udata)
+{
+	return udata && udata->inlen ? rove_compat_udata_in(udata, NULL, 0, 0) : 0;
+}
+
+static inline int rove_compat_no_udata_io(struct ib_udata *udata)
+{
+	int err = rove_compat_udata_in_empty(udata);
+
+	if (!err && udata)
+		err = rove_compat_udata_out(udata, NULL, 0);
+	return err;
+}
+
+#define ib_copy_validate_udata_in(udata, req, end_member)		\
+	rove_compat_udata_in(udata, &(req), sizeof(req), offsetofend(typeof(req), end_member))
+#define ib_copy_validate_udata_in_cm(udata, req, end_member, valid_cm)	\
+({									\
+	int compat_err = ib_copy_validate_udata_in(udata, req, end_member);	\
+									\
+	if (!compat_err && ((req).comp_mask & ~(u64)(valid_cm)))	\
+		compat_err = -EOPNOTSUPP;				\
+	compat_err;							\
+})
+#define ib_respond_udata(udata, resp)	rove_compat_udata_out(udata, &(resp), sizeof(resp))
+#define ib_is_udata_in_empty		rove_compat_udata_in_empty
+#define ib_no_udata_io			rove_compat_no_udata_io
+#endif
+
 #endif /* ROVE_COMPAT_H */
 

@@ -28,10 +28,16 @@ enum rove_mr_kind {
 	ROVE_MR_USER,		/* pinned pages of a process */
 };
 
+/*
+ * What rove_mr_find() and the copies read does not change while the region can be
+ * found. A user's region is cut into blocks of 2^shift bytes, each contiguous in
+ * the kernel's linear map: the byte at iova + n is byte (offset + n) & (2^shift - 1)
+ * of block (offset + n) >> shift.
+ */
 struct rove_mr {
 	struct ib_mr ib;
 	struct rove_mr_table *table;
-	struct ib_pd *pd;
+	const struct ib_pd *pd;
 	u8 kind;		/* enum rove_mr_kind */
 	u8 shift;		/* log2 of the block size */
 	int access;		/* IB_ACCESS_*; local read is always allowed */
@@ -39,7 +45,7 @@ struct rove_mr {
 	u64 iova;
 	u64 length;
 	u64 offset;		/* of iova in the first block */
-	void **blocks;		/* kernel addresses of the blocks; kvmalloc'ed */
+	unsigned long *blocks;	/* kernel addresses; kvmalloc'ed */
 	struct ib_umem *umem;
 	refcount_t refs;
 	struct completion unused;
@@ -49,11 +55,21 @@ struct rove_mr {
 void rove_mr_table_init(struct rove_mr_table *t);
 void rove_mr_table_exit(struct rove_mr_table *t);
 
-/* Gives @mr a key and makes it findable; it must be complete. 0 or -ENOMEM. */
+/* Gives @mr a key and makes it findable; it must be complete. Sleeps. 0 or -ENOMEM. */
 int rove_mr_insert(struct rove_mr_table *t, struct rove_mr *mr);
 
-/* Sleeps until the last user is gone. */
+/*
+ * Sleeps until the last user is gone. Its pages may be unpinned then; itself it
+ * must be freed by kfree_rcu().
+ */
 void rove_mr_remove(struct rove_mr *mr);
+
+/*
+ * Changes rights and domain, keeping the key. While this sleeps until the last
+ * user is gone, the key is unknown. The caller sees to it that there is one such
+ * call at a time, and no rove_mr_remove().
+ */
+void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access);
 
 /**
  * rove_mr_find() - the region of @key if @pd may do this with it
@@ -65,6 +81,7 @@ void rove_mr_remove(struct rove_mr *mr);
  */
 struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
 			     int access, u64 va, u64 len);
+/* Any context. */
 void rove_mr_put(struct rove_mr *mr);
 
 /*

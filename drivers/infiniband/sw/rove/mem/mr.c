@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory regions: keys, checks, and copies from and to their pages.
+ *
+ * rove_mr_find() and the copies run for each packet and in any context: RCU, one
+ * reference, no lock. All that they read is constant while the key is known.
+ */
+#include <linux/atomic.h>
+#include <linux/cache.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/sizes.h>
+#include <linux/unaligned.h>
+#include "../wire/opcode.h"
+#include "mr.h"
+
+/* Index 0 is never used, so that no key is a small number. */
+#define INDEX_LIMIT	XA_LIMIT(1, 0xffffff)
+#define VARIANT_BITS	8
+
+/* Of a DMA region the pages of so many bytes are looked at, and the last one. */
+#define DMA_CHECK	SZ_64K
+
+void rove_mr_table_init(struct rove_mr_table *t)
+{
+	xa_init_flags(&t->xa, XA_FLAGS_ALLOC);
+	/* Keys must be hard to guess, and not the ones of a moment ago. */
+	t->next = get_random_u32() >> VARIANT_BITS;
+}
+
+void rove_mr_table_exit(struct rove_mr_table *t)
+{
+	WARN_ON(!xa_empty(&t->xa));
+	xa_destroy(&t->xa);
+}
+
+static void show(struct rove_mr *mr)
+{
+	init_completion(&mr->unused);
+	refcount_set(&mr->refs, 1);
+	/* The slot exists: nothing is allocated. */
+	xa_store(&mr->table->xa, mr->key >> VARIANT_BITS, mr, GFP_KERNEL);
+}
+
+static void wait_unused(struct rove_mr *mr)
+{
+	rove_mr_put(mr);
+	wait_for_completion(&mr->unused);
+}
+
+int rove_mr_insert(struct rove_mr_table *t, struct rove_mr *mr)
+{
+	u32 index;
+	int err;
+
+	/* The key is part of the region: reserve it, then show the region. */
+	err = xa_alloc_cyclic(&t->xa, &index, NULL, INDEX_LIMIT, &t->next, GFP_KERNEL_ACCOUNT);
+	if (err < 0)
+		return -ENOMEM;
+
+	mr->table = t;
+	mr->key = index << VARIANT_BITS | get_random_u8();
+	mr->ib.lkey = mr->key;
+	mr->ib.rkey = mr->key;
+	show(mr);
+	return 0;
+}
+
+void rove_mr_remove(struct rove_mr *mr)
+{
+	xa_erase(&mr->table->xa, mr->key >> VARIANT_BITS);
+	wait_unused(mr);
+}
+
+void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access)
+{
+	/* Nobody else gets the key meanwhile. */
+	xa_store(&mr->table->xa, mr->key >> VARIANT_BITS, XA_ZERO_ENTRY, GFP_KERNEL);
+	wait_unused(mr);
+	/* Who found the region before must not take a reference after. */
+	synchronize_rcu();
+
+	mr->pd = pd;
+	mr->access = access;
+	show(mr);
+}
+
+/*
+ * A peer that was given the key of all kernel memory must not make us touch what
+ * is no memory. One packet is well below DMA_CHECK.
+ */
+static bool is_memory(u64 va, u64 len)
+{
+	u64 end = va + min_t(u64, len, DMA_CHECK), at;
+
+	if (!len)
+		return true;
+	for (at = va; at < end; at = (at | ~PAGE_MASK) + 1) {
+		if (!virt_addr_valid((void *)(uintptr_t)at))
+			return false;
+		if ((at | ~PAGE_MASK) == U64_MAX)
+			break;
+	}
+	return virt_addr_valid((void *)(uintptr_t)(va + len - 1));
+}
+
+static bool may_use(const struct rove_mr *mr, const struct ib_pd *pd, int access, u64 va, u64 len)
+{
+	u64 off = va - mr->iova;
+
+	if (mr->pd != pd || (mr->access & access) != access)
+		return false;
+	if (va < mr->iova || off > mr->length || len > mr->length - off)
+		return false;
+	if (mr->kind == ROVE_MR_DMA && (access & ~IB_ACCESS_LOCAL_WRITE))
+		return is_memory(va, len);
+	return true;
+}
+
+struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
+			     int access, u64 va, u64 len)
+{
+	struct rove_mr *mr;
+
+	rcu_read_lock();
+	mr = xa_load(&t->xa, key >> VARIANT_BITS);
+	if (mr && (mr->key != key || !may_use(mr, pd, access, va, len) ||
+		   !refcount_inc_not_zero(&mr->refs)))
+		mr = NULL;
+	rcu_read_unlock();
+	return mr;
+}
+
+void rove_mr_put(struct rove_mr *mr)
+{
+	if (refcount_dec_and_test(&mr->refs))
+		complete(&mr->unused);
+}
+
+/* The kernel address of @va; *room: bytes from there on in one piece. */
+static u8 *address(const struct rove_mr *mr, u64 va, u32 len, u32 *room)
+{
+	u64 pos, off;
+
+	if (mr->kind == ROVE_MR_DMA) {
+		*room = len;
+		return (u8 *)(uintptr_t)va;
+	}
+	pos = va - mr->iova + mr->offset;
+	off = pos & (BIT_ULL(mr->shift) - 1);
+	*room = min_t(u64, len, BIT_ULL(mr->shift) - off);
+	return (u8 *)(mr->blocks[pos >> mr->shift] + (unsigned long)off);
+}
+
+/* Ascending; each aligned word of 8 bytes, and of 4 and 2 at the ends, whole. */
+static void store_words(u8 *dst, const u8 *src, u32 len)
+{
+#define STORE(type) do {						\
+	WRITE_ONCE(*(type *)dst, get_unaligned((const type *)src));	\
+	dst += sizeof(type);						\
+	src += sizeof(type);						\
+	len -= sizeof(type);						\
+} while (0)
+
+	if (((unsigned long)dst & 1) && len >= 1)
+		STORE(u8);
+	if (((unsigned long)dst & 2) && len >= 2)
+		STORE(u16);
+	if (((unsigned long)dst & 4) && len >= 4)
+		STORE(u32);
+	while (len >= 8)
+		STORE(u64);
+	/* Either dst is aligned, or less than what aligns it is left. */
+	if (len >= 4)
+		STORE(u32);
+	if (len >= 2)
+		STORE(u16);
+	if (len)
+		STORE(u8);
+#undef STORE
+}
+
+/* The same for reading. */
+static void load_words(u8 *dst, const u8 *src, u32 len)
+{
+#define LOAD(type) do {							\
+	put_unaligned(READ_ONCE(*(const type *)src), (type *)dst);	\
+	dst += sizeof(type);						\
+	src += sizeof(type);						\
+	len -= sizeof(type);						\
+} while (0)
+
+	if (((unsigned long)src & 1) && len >= 1)
+		LOAD(u8);
+	if (((unsigned long)src & 2) && len >= 2)
+		LOAD(u16);
+	if (((unsigned long)src & 4) && len >= 4)
+		LOAD(u32);
+	while (len >= 8)
+		LOAD(u64);
+	if (len >= 4)
+		LOAD(u32);
+	if (len >= 2)
+		LOAD(u16);
+	if (len)
+		LOAD(u8);
+#undef LOAD
+}
+
+static void store(u8 *dst, const u8 *src, u32 len)
+{
+	if (len <= L1_CACHE_BYTES)
+		store_words(dst, src, len);
+	else
+		memcpy(dst, src, len);
+}
+
+void rove_mr_write(struct rove_mr *mr, u64 va, const void *src, u32 len)
+{
+	const u8 *from = src;
+	u32 room, last;
+	u8 *to;
+
+	/* Blocks begin and end at pages, so the last cache line is in one. */
+	for (; len; len -= room, va += room, from += room) {
+		to = address(mr, va, len, &room);
+		if (room < len) {
+			store(to, from, room);
+			continue;
+		}
+		last = min_t(u32, len, (((unsigned long)to + len - 1) & (L1_CACHE_BYTES - 1)) + 1);
+		if (last < len)
+			store(to, from, len - last);
+		/* Programs poll the end of a message: it comes after the rest. */
+		smp_wmb();
+		store_words(to + len - last, from + len - last, last);
+	}
+}
+
+void rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len)
+{
+	const u8 *from;
+	u8 *to = dst;
+	u32 room;
+
+	for (; len; len -= room, va += room, to += room) {
+		from = address(mr, va, len, &room);
+		if (room <= L1_CACHE_BYTES)
+			load_words(to, from, room);
+		else
+			memcpy(to, from, room);
+	}
+}
+
+u64 rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare)
+{
+	u32 room;
+	u64 *p = (u64 *)address(mr, va, sizeof(*p), &room);
+
+	if (op == ROVE_OP_CMP_SWP)
+		return cmpxchg64(p, compare, swap_add);
+	return atomic64_fetch_add(swap_add, (atomic64_t *)p);
+}

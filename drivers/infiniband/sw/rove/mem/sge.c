@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "sge.h"
+
+enum rove_fault rove_sge_check(struct rove_mr_table *t, const struct ib_pd *pd,
+			       const struct rove_sge *sge, u32 num, int access)
+{
+	struct rove_mr *mr;
+
+	for (; num; num--, sge++) {
+		/* An empty SGE refers to no memory: its key says nothing. */
+		if (!sge->length)
+			continue;
+		mr = rove_mr_find(t, sge->lkey, pd, access, sge->addr, sge->length);
+		if (!mr)
+			return ROVE_FAULT_LOCAL_PROT;
+		rove_mr_put(mr);
+	}
+	return ROVE_FAULT_NONE;
+}
+
+/* Goes to byte *off of the list: the SGE, and in *off the byte of it. */
+static const struct rove_sge *seek(const struct rove_sge *sge, const struct rove_sge *end, u32 *off)
+{
+	while (sge < end && *off >= sge->length) {
+		*off -= sge->length;
+		sge++;
+	}
+	return sge;
+}
+
+enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
+				const struct rove_sge *sge, u32 num, u32 off, void *dst, u32 len)
+{
+	const struct rove_sge *end = sge + num;
+	struct rove_mr *mr;
+	u8 *to = dst;
+	u32 n;
+
+	if (!len)
+		return ROVE_FAULT_NONE;
+	for (sge = seek(sge, end, &off); sge < end; sge++, off = 0) {
+		n = min(len, sge->length - off);
+		if (!n)
+			continue;
+		mr = rove_mr_find(t, sge->lkey, pd, 0, sge->addr + off, n);
+		if (!mr)
+			return ROVE_FAULT_LOCAL_PROT;
+		rove_mr_read(mr, sge->addr + off, to, n);
+		rove_mr_put(mr);
+		to += n;
+		len -= n;
+		if (!len)
+			return ROVE_FAULT_NONE;
+	}
+	return ROVE_FAULT_LOCAL_PROT;
+}
+
+enum rove_fault rove_sge_scatter(struct rove_mr_table *t, const struct ib_pd *pd,
+				 const struct rove_sge *sge, u32 num, u32 off,
+				 const void *src, u32 len)
+{
+	const struct rove_sge *end = sge + num;
+	const u8 *from = src;
+	struct rove_mr *mr;
+	u32 n;
+
+	if (!len)
+		return ROVE_FAULT_NONE;
+	for (sge = seek(sge, end, &off); sge < end; sge++, off = 0) {
+		n = min(len, sge->length - off);
+		if (!n)
+			continue;
+		mr = rove_mr_find(t, sge->lkey, pd, IB_ACCESS_LOCAL_WRITE, sge->addr + off, n);
+		if (!mr)
+			return ROVE_FAULT_LOCAL_PROT;
+		rove_mr_write(mr, sge->addr + off, from, n);
+		rove_mr_put(mr);
+		from += n;
+		len -= n;
+		if (!len)
+			return ROVE_FAULT_NONE;
+	}
+	return ROVE_FAULT_LOCAL_PROT;
+}

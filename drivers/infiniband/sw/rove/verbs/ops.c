@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The table of verbs. What differs between kernels in it cannot be hidden by a
+ * header; it is here and nowhere else outside compat/.
+ */
+#include <linux/module.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rove-abi.h>
+#include "../obj/ah.h"
+#include "../obj/cq.h"
+#include "../obj/dev.h"
+#include "../obj/qp.h"
+#include "../obj/uctx.h"
+#include "hw_stats.h"
+#include "mmap.h"
+#include "ops.h"
+#include "post.h"
+#include "query.h"
+#include "restrack.h"
+#include "v_ah.h"
+#include "v_cq.h"
+#include "v_ctx.h"
+#include "v_mr.h"
+#include "v_qp.h"
+
+/* Steering tags are for devices that write by PCI. */
+static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+#ifdef ROVE_HAVE_DMAH
+				 struct ib_dmah *dmah,
+#endif
+				 struct ib_udata *udata)
+{
+#ifdef ROVE_HAVE_DMAH
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+#endif
+	return rove_reg_user_mr(pd, start, length, iova, access, udata);
+}
+
+const struct ib_device_ops rove_dev_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = ROVE_DRIVER_ID,
+	.uverbs_abi_ver = ROVE_ABI_VERSION,
+#ifdef ROVE_HAVE_ROBUST_UDATA
+	.uverbs_robust_udata = true,
+#endif
+
+	.alloc_hw_port_stats = rove_alloc_hw_port_stats,
+	.alloc_pd = rove_alloc_pd,
+	.alloc_ucontext = rove_alloc_ucontext,
+	.create_ah = rove_create_ah,
+	.create_cq = rove_create_cq,
+	.create_qp = rove_create_qp,
+	.create_user_ah = rove_create_ah,
+	.dealloc_pd = rove_dealloc_pd,
+	.dealloc_ucontext = rove_dealloc_ucontext,
+	.dereg_mr = rove_dereg_mr,
+	.destroy_ah = rove_destroy_ah,
+	.destroy_cq = rove_destroy_cq,
+	.destroy_qp = rove_destroy_qp,
+	.disassociate_ucontext = rove_disassociate_ucontext,
+	.fill_res_cq_entry = rove_fill_res_cq,
+	.fill_res_mr_entry = rove_fill_res_mr,
+	.fill_res_qp_entry = rove_fill_res_qp,
+	.get_dev_fw_str = rove_get_dev_fw_str,
+	.get_dma_mr = rove_get_dma_mr,
+	.get_hw_stats = rove_get_hw_stats,
+	.get_link_layer = rove_get_link_layer,
+	.get_port_immutable = rove_get_port_immutable,
+	.mmap = rove_mmap,
+	.mmap_free = rove_mmap_free,
+	.modify_qp = rove_modify_qp,
+	.poll_cq = rove_poll_cq,
+	.post_recv = rove_post_recv,
+	.post_send = rove_post_send,
+	.query_ah = rove_query_ah,
+	.query_device = rove_query_device,
+	.query_pkey = rove_query_pkey,
+	.query_qp = rove_query_qp,
+	.reg_user_mr = reg_user_mr,
+	.req_notify_cq = rove_req_notify_cq,
+	.rereg_user_mr = rove_rereg_user_mr,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, rove_ibah, ib),
+	INIT_RDMA_OBJ_SIZE(ib_cq, rove_ibcq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_pd, rove_pd, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, rove_ibqp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, rove_uctx, ib),
+};

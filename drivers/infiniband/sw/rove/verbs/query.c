@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <net/addrconf.h>
+#include <rdma/ib_mad.h>
+#include <rdma/rove-abi.h>
+#include <rdma/uverbs_ioctl.h>
+#include "../obj/dev.h"
+#include "../obj/qp.h"
+#include "query.h"
+#include "v_cq.h"
+
+/* There is no firmware: the interface's version tells most. */
+#define FW_MAJOR	ROVE_ABI_VERSION
+
+/* The number that stands for no vendor; and what part of it. */
+#define VENDOR_ID	0xffffff
+#define VENDOR_PART_ID	ROVE_DRIVER_ID
+
+/* Objects are limited by memory. Numbers have 24 bits. */
+#define MANY		0xffff00
+
+/* How long an ACK may take, at worst: 4.096 us << 12. */
+#define ACK_DELAY	12
+
+static void fill_limits(struct ib_device_attr *attr)
+{
+	attr->max_mr_size = U64_MAX;
+	attr->page_size_cap = ~(u64)(PAGE_SIZE - 1);
+	attr->max_qp = MANY;
+	attr->max_qp_wr = ROVE_MAX_WR;
+	attr->max_send_sge = ROVE_MAX_SGE;
+	attr->max_recv_sge = ROVE_MAX_SGE;
+	attr->max_sge_rd = ROVE_MAX_SGE;
+	attr->max_cq = MANY;
+	attr->max_cqe = ROVE_MAX_CQE;
+	attr->max_mr = MANY;
+	attr->max_pd = MANY;
+	attr->max_ah = MANY;
+	attr->max_qp_rd_atom = ROVE_MAX_RD_ATOMIC;
+	attr->max_qp_init_rd_atom = ROVE_MAX_RD_ATOMIC;
+	attr->max_res_rd_atom = MANY;
+	attr->max_pkeys = 1;
+}
+
+int rove_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata)
+{
+	struct rove_dev *dev = rove_dev_of(ib);
+	int err;
+
+	err = ib_no_udata_io(udata);
+	if (err)
+		return err;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->fw_ver = (u64)FW_MAJOR << 32;
+	addrconf_addr_eui48((u8 *)&attr->sys_image_guid, dev->ndev->dev_addr);
+	attr->vendor_id = VENDOR_ID;
+	attr->vendor_part_id = VENDOR_PART_ID;
+	attr->hw_ver = 1;
+	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+				 IB_DEVICE_UD_AV_PORT_ENFORCE |
+				 IB_DEVICE_PORT_ACTIVE_EVENT |
+				 IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_RC_RNR_NAK_GEN;
+	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
+	attr->atomic_cap = IB_ATOMIC_GLOB;
+	attr->local_ca_ack_delay = ACK_DELAY;
+	/* Time stamps are CLOCK_MONOTONIC; the clock is told in kHz. */
+	attr->timestamp_mask = U64_MAX;
+	attr->hca_core_clock = NSEC_PER_SEC / 1000;
+	fill_limits(attr);
+	return 0;
+}
+
+int rove_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
+{
+	if (index)
+		return -EINVAL;
+	*pkey = IB_DEFAULT_PKEY_FULL;
+	return 0;
+}
+
+int rove_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
+{
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	immutable->pkey_tbl_len = 1;
+	immutable->gid_tbl_len = ROVE_GID_TABLE_LEN;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	return 0;
+}
+
+enum rdma_link_layer rove_get_link_layer(struct ib_device *ib, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}
+
+void rove_get_dev_fw_str(struct ib_device *ib, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.0.0", FW_MAJOR);
+}

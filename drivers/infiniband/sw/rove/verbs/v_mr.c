@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+#include "../mem/mr.h"
+#include "../mem/umem.h"
+#include "../obj/dev.h"
+#include "v_mr.h"
+
+/* Optional rights that are not known are no rights, and no error. */
+#define ACCESS_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+#define ACCESS_KNOWN	(IB_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IB_ACCESS_OPTIONAL)
+
+static struct rove_mr *mr_of(struct ib_mr *ib)
+{
+	return container_of(ib, struct rove_mr, ib);
+}
+
+static int check_access(int access)
+{
+	if (access & ~ACCESS_KNOWN)
+		return -EOPNOTSUPP;
+	/* Who lets a peer write must be allowed to write. */
+	if ((access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & IB_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return 0;
+}
+
+static struct rove_mr *alloc_mr(enum rove_mr_kind kind, struct ib_pd *pd, int access)
+{
+	struct rove_mr *mr;
+
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr)
+		return NULL;
+	mr->kind = kind;
+	mr->pd = pd;
+	mr->access = access;
+	mr->ib.device = pd->device;
+	mr->ib.pd = pd;
+	return mr;
+}
+
+struct ib_mr *rove_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct rove_mr *mr;
+	int err;
+
+	err = check_access(access);
+	if (err)
+		return ERR_PTR(err);
+	mr = alloc_mr(ROVE_MR_DMA, pd, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+
+	mr->length = U64_MAX;
+	err = rove_mr_insert(&rove_dev_of(pd->device)->mrs, mr);
+	if (err) {
+		kfree(mr);
+		return ERR_PTR(err);
+	}
+	return &mr->ib;
+}
+
+/* Rights were checked. */
+static struct ib_mr *create_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access)
+{
+	struct rove_mr *mr;
+	int err;
+
+	mr = alloc_mr(ROVE_MR_USER, pd, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+
+	err = rove_umem_pin(mr, pd->device, start, length, iova, access);
+	if (err)
+		goto err_free;
+	mr->ib.iova = iova;
+	mr->ib.length = length;
+	err = rove_mr_insert(&rove_dev_of(pd->device)->mrs, mr);
+	if (err)
+		goto err_unpin;
+	return &mr->ib;
+
+err_unpin:
+	rove_umem_unpin(mr);
+err_free:
+	kfree(mr);
+	return ERR_PTR(err);
+}
+
+struct ib_mr *rove_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+			       struct ib_udata *udata)
+{
+	int err;
+
+	err = ib_no_udata_io(udata);
+	if (err)
+		return ERR_PTR(err);
+	err = check_access(access);
+	if (err)
+		return ERR_PTR(err);
+	return create_user(pd, start, length, iova, access);
+}
+
+/*
+ * The same region with other rights or another domain, if its pages allow that;
+ * else a new one with another key. The core gives the old one back then, and
+ * leaves it as it is if there is an error. It holds the object for writing.
+ */
+struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 iova,
+				 int access, struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct rove_mr *mr = mr_of(ib);
+	int err;
+
+	err = ib_no_udata_io(udata);
+	if (err)
+		return ERR_PTR(err);
+	if (flags & ~(IB_MR_REREG_TRANS | IB_MR_REREG_PD | IB_MR_REREG_ACCESS))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (mr->kind != ROVE_MR_USER)
+		return ERR_PTR(-EOPNOTSUPP);
+
+	if (!(flags & IB_MR_REREG_PD))
+		pd = ib->pd;
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	err = check_access(access);
+	if (err)
+		return ERR_PTR(err);
+
+	if (flags & IB_MR_REREG_TRANS)
+		return create_user(pd, start, length, iova, access);
+	if (rove_umem_allows(mr, access)) {
+		rove_mr_change(mr, pd, access);
+		return NULL;
+	}
+	/* Pages that were pinned for reading only. */
+	if (!rove_umem_start(mr, &start))
+		return ERR_PTR(-EPERM);
+	return create_user(pd, start, mr->length, mr->iova, access);
+}
+
+int rove_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
+{
+	struct rove_mr *mr = mr_of(ib);
+	int err;
+
+	err = ib_no_udata_io(udata);
+	if (err)
+		return err;
+
+	rove_mr_remove(mr);
+	if (mr->kind == ROVE_MR_USER)
+		rove_umem_unpin(mr);
+	kfree_rcu(mr, rcu);
+	return 0;
+}

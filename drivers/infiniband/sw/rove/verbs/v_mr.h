@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef ROVE_VERBS_MR_H
+#define ROVE_VERBS_MR_H
+
+#include <rdma/ib_verbs.h>
+
+/* ib_device_ops; reg_user_mr lacks an argument that not all kernels have. */
+struct ib_mr *rove_get_dma_mr(struct ib_pd *pd, int access);
+struct ib_mr *rove_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
+			       struct ib_udata *udata);
+struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 iova,
+				 int access, struct ib_pd *pd, struct ib_udata *udata);
+int rove_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+
+#endif /* ROVE_VERBS_MR_H */
