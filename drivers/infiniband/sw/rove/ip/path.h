@@ -3,13 +3,21 @@
 #ifndef ROVE_IP_PATH_H
 #define ROVE_IP_PATH_H
 
-#include <linux/netdevice.h>
-#include <net/ipv6.h>
-#include "../wire/icrc.h"
+#include <linux/atomic.h>
+#include <linux/in6.h>
+#include <linux/types.h>
 
+struct dst_entry;
+struct net;
+struct net_device;
 struct rdma_ah_attr;
+struct rove_netif;
+struct sk_buff;
 
-/* Constant from rove_path_init() on, but for ip_id. */
+/*
+ * Constant from rove_path_init() on, but for ip_id. May be copied, if just one of
+ * the copies is released.
+ */
 struct rove_path {
 	bool v6;
 	u8 hop_limit;
@@ -17,6 +25,7 @@ struct rove_path {
 	u8 sgid_index;
 	u32 flow_label;
 	u32 priority;			/* skb->priority */
+	u32 hash;			/* skb->hash */
 	__be16 sport;
 	union {
 		__be32 saddr4;
@@ -26,8 +35,7 @@ struct rove_path {
 		__be32 daddr4;
 		struct in6_addr daddr6;
 	};
-	struct net_device *ndev;	/* of the source GID; held */
-	netdevice_tracker tracker;
+	struct rove_netif *netif;	/* of the source GID; a reference */
 	atomic_t ip_id;			/* IPv4 identification of the next packet */
 };
 
@@ -42,10 +50,14 @@ struct rove_route {
  * @attr: with a GRH whose sgid_attr is held by the caller
  * @hash: spreads connections over UDP source ports (49152-65535)
  *
- * Return: 0, -EINVAL (no GRH, GIDs of different families), -ENODEV (the GID's
- * netdev is gone).
+ * Any context. No netdev is held: paths over one that is being unregistered turn
+ * dead instead.
+ *
+ * Return: 0, -EINVAL (no GRH, no destination, GIDs of different families),
+ * -ENODEV (the GID's netdev is gone), -ENOMEM.
  */
 int rove_path_init(struct rove_path *path, const struct rdma_ah_attr *attr, u32 hash);
+/* Any context. Who may still see the path under RCU may do so for a grace period. */
 void rove_path_release(struct rove_path *path);
 
 /**
@@ -54,12 +66,20 @@ void rove_path_release(struct rove_path *path);
  * Any context but hardirq; BH off; the caller owns @route. The reference stays
  * with @route.
  *
- * Return: the dst, or an ERR_PTR: -ENETUNREACH, -EHOSTUNREACH, -ENETDOWN.
+ * Return: the dst, or an ERR_PTR: -ENETUNREACH, -EHOSTUNREACH, -ENETDOWN,
+ * -EADDRNOTAVAIL (the source address is gone), or whatever the stack says.
  */
 struct dst_entry *rove_route_get(struct rove_route *route, const struct rove_path *path);
+/* Any context but hardirq. */
 void rove_route_drop(struct rove_route *route);
 
-/* The source and destination of @path match the packet's, exchanged. */
+/*
+ * The packet is of the path's namespace, and its addresses are those of the path,
+ * exchanged. RCU held; skb->data at the IP header.
+ */
 bool rove_path_is_from(const struct rove_path *path, const struct sk_buff *skb);
+
+/* @ndev is being unregistered: paths over it lead nowhere from now on. */
+void rove_path_netdev_gone(struct net_device *ndev);
 
 #endif /* ROVE_IP_PATH_H */

@@ -19,24 +19,36 @@ struct rove_rxpkt {
 	u32 total;		/* bytes of this one, BTH to ICRC */
 	u32 index;		/* in the train */
 	bool same_id;		/* all packets carry the first one's IP ID */
+	bool counted_id;	/* no: they count up from it */
+	u16 id;			/* the first one's */
+	/* the stretch of memory that was looked at last */
+	const u8 *at;
+	u32 at_off;		/* in the skb */
+	u32 at_len;
 	struct rove_icrc_flow flow;
 	struct rove_pkt pkt;
 	u8 hdr[ROVE_MAX_HDR];
 };
 
 /*
- * skb->data at the IP header, transport header at UDP, which the caller has
- * pulled. Return: false when the UDP length is impossible.
+ * skb->data at the IP header, transport header at UDP; both headers are in the
+ * linear part. The skb stays the caller's, but may be linearised.
+ *
+ * Return: false when there is something between IP and UDP, when the lengths are
+ * impossible, or when the skb is of a kind that cannot be read.
  */
 bool rove_rxpkt_begin(struct rove_rxpkt *rx, struct sk_buff *skb);
 
-/* Copies and parses the packet at rx->off: a reason to drop it, or NONE. */
+/*
+ * Copies and parses the packet at rx->off: a reason to drop it, or NONE. In either
+ * case rx->total is set, for rove_rxpkt_next().
+ */
 enum rove_drop rove_rxpkt_read(struct rove_rxpkt *rx);
 
 /* Steps to the next packet; false at the end. */
 bool rove_rxpkt_next(struct rove_rxpkt *rx);
 
-/* Is the ICRC of the packet right? Reads the whole payload. */
+/* Is the ICRC of the packet that was read right? Reads the whole payload. */
 bool rove_rxpkt_icrc_ok(struct rove_rxpkt *rx);
 
 /**

@@ -3,7 +3,10 @@
 #ifndef ROVE_IP_SOCK_H
 #define ROVE_IP_SOCK_H
 
+#include "../wire/parse.h"
+
 struct net;
+struct rove_sock;
 struct sk_buff;
 
 /**
@@ -13,16 +16,18 @@ struct sk_buff;
  * with the first user and go with the last. Sleeps; takes a mutex that nests
  * inside RTNL; does not take RTNL.
  *
- * Return: 0, or -EADDRINUSE when another RoCE driver has the port, -ENOMEM.
+ * Return: the listener, to be put by rove_sock_put() even if @net is gone by
+ * then, or an ERR_PTR: -EADDRINUSE when another RoCE driver has the port, -ENOMEM.
  */
-int rove_sock_get(struct net *net);
-void rove_sock_put(struct net *net);
+struct rove_sock *rove_sock_get(struct net *net);
+void rove_sock_put(struct rove_sock *sock);
 
 /*
- * @rx: takes an skb with data at the IP header and the transport header set, in
- * BH-off, RCU-locked context, and frees it.
+ * @rx: takes an skb with data at the IP header and the transport header set, and
+ * frees it. Called with BH off and RCU held. The second argument is a reason to
+ * drop it that was found already, or ROVE_DROP_NONE.
  */
-int rove_sock_init(void (*rx)(struct sk_buff *skb));
+int rove_sock_init(void (*rx)(struct sk_buff *skb, enum rove_drop why));
 void rove_sock_exit(void);
 
 #endif /* ROVE_IP_SOCK_H */

@@ -6,12 +6,14 @@
  *
  * A train lives on the stack of its builder, with BH off from rove_train_begin()
  * to rove_train_flush(); several trains of one BH-off section follow each other
- * in one struct.
+ * in one struct. A CPU has one open train at a time: whoever reserved something
+ * flushes (or cancels the only packet) before another train is begun there.
  */
 #ifndef ROVE_IP_TRAIN_H
 #define ROVE_IP_TRAIN_H
 
 #include <linux/types.h>
+#include "../wire/icrc.h"
 
 struct rove_path;
 struct rove_route;
@@ -24,13 +26,15 @@ struct rove_train {
 	u32 piece;		/* length of its packets */
 	u32 count;		/* packets in it */
 	u32 reserved;		/* bytes handed out, not committed yet */
-	u32 hdr_len;
+	u32 room;		/* bytes that the open train may have */
+	u32 max_count;		/* packets that it may have */
 	bool closed;		/* its last packet was shorter */
-	bool single;		/* no trains on this route */
+	bool single;		/* no trains; may be set after rove_train_begin() */
 	u16 ip_id;		/* of the first packet */
+	struct rove_icrc_flow flow;
 };
 
-/* Nothing is allocated yet. */
+/* Nothing is allocated or looked up yet. */
 void rove_train_begin(struct rove_train *t, struct rove_path *path, struct rove_route *route);
 
 /**
@@ -41,7 +45,8 @@ void rove_train_begin(struct rove_train *t, struct rove_path *path, struct rove_
  * rove_train_commit(), or rove_train_cancel().
  *
  * Return: where to write, ERR_PTR(-EAGAIN) when the packet does not fit into the
- * open train (flush it and try again), ERR_PTR(-ENOMEM).
+ * open train (flush it and try again), -EMSGSIZE (it fits into none), -ENOMEM, or
+ * what rove_route_get() returns.
  */
 u8 *rove_train_reserve(struct rove_train *t, u32 len);
 
@@ -52,8 +57,11 @@ void rove_train_cancel(struct rove_train *t);
 /**
  * rove_train_flush() - hand the open train to the stack, if there is one
  *
- * Return: 0; -EAGAIN if the stack dropped it (queue full), -ENOMEM, or what
- * rove_route_get() returns. In each case the train is empty afterwards.
+ * Packets that do not fit into the MTU are lost, as on any way.
+ *
+ * Return: 0; -EAGAIN if the stack dropped it (queue full), -ENOMEM, or what the
+ * stack says (-EMSGSIZE, -EPERM by a firewall). In each case the train is empty
+ * afterwards.
  */
 int rove_train_flush(struct rove_train *t);
 

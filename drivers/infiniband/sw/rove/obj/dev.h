@@ -4,6 +4,7 @@
 #define ROVE_OBJ_DEV_H
 
 #include <linux/netdevice.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include "../mem/mr.h"
@@ -11,6 +12,7 @@
 
 struct rove_engine;
 struct rove_qp;
+struct rove_sock;
 
 struct rove_dev {
 	struct ib_device ib;		/* first: allocated by ib_alloc_device() */
@@ -22,8 +24,9 @@ struct rove_dev {
 	u32 ah_next;
 	struct rove_engine *engine;
 	struct rove_qp __rcu *gsi;	/* QP 1 */
-	/* verbs/gid: listeners of the GIDs' namespaces, by GID index */
-	struct net *gid_net[64];
+	struct rove_sock *sock;		/* the netdev's namespace listens */
+	struct delayed_work gid_work;	/* net/gid */
+	enum ib_port_state port_state;	/* as last told; under RTNL */
 	bool udp_csum_off;
 };
 
