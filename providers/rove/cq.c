@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -444,8 +445,8 @@ void rove_cq_clean(struct rove_cq *cq, uint32_t qpn)
 		if (from->qpn == qpn) {
 			gone++;
 		} else if (gone) {
-			*to = *from;
-			to->seq = i + gone;
+			memcpy(to, from, offsetof(struct rove_cqe, seq));
+			smp_store_release(&to->seq, i + gone);
 		}
 	}
 	r->head += gone;
