@@ -22,6 +22,7 @@
 #include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include "area.h"
 #include "dev.h"

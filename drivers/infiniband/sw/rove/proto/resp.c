@@ -117,7 +117,7 @@ static void owe_nothing(struct rove_resp *r)
 	r->nak_owed = false;
 }
 
-static void complete(struct rove_resp *r, enum rove_fault fault)
+static void complete_rqe(struct rove_resp *r, enum rove_fault fault)
 {
 	r->comp.fault = fault;
 	r->comp.recv = r->open & ROVE_OPF_WRITE ? ROVE_RECV_WRITE_IMM : ROVE_RECV_SEND;
@@ -134,7 +134,7 @@ void rove_resp_error(struct rove_resp *r)
 	if (r->state != ROVE_RESP_BROKEN || !r->nak_owed)
 		owe_nothing(r);
 	if (r->rqe_held && !r->comp_ready)
-		complete(r, ROVE_FAULT_FLUSH);
+		complete_rqe(r, ROVE_FAULT_FLUSH);
 	r->step = STEP_NONE;
 	r->state = ROVE_RESP_ERROR;
 }
@@ -178,7 +178,7 @@ static void refuse(struct rove_resp *r, u32 psn, enum rove_fault fault,
 {
 	break_down(r, psn, fault);
 	if (r->rqe_held)
-		complete(r, (u32)fault < ROVE_FAULTS ? fault : ROVE_FAULT_REQ_OP);
+		complete_rqe(r, (u32)fault < ROVE_FAULTS ? fault : ROVE_FAULT_REQ_OP);
 	done(r, act);
 }
 
