@@ -410,7 +410,7 @@ bool rove_req_next(struct rove_req *q, u64 now, struct rove_seg *seg)
 	if (q->hold) {
 		if (now < q->held_until)
 			return false;
-		rove_retry_release(q);
+		rove_retry_release(q, now);
 	}
 	if (q->send == q->begun && q->state == ROVE_REQ_DRAIN)
 		return false;

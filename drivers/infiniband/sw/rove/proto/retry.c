@@ -38,8 +38,12 @@ void rove_retry_stop(struct rove_req *q)
 	q->deadline = 0;
 }
 
-void rove_retry_release(struct rove_req *q)
+void rove_retry_release(struct rove_req *q, u64 now)
 {
+	if (q->hold == ROVE_HOLD_RNR) {
+		q->timing = q->una != q->max_psn;
+		q->clock = now;
+	}
 	q->hold = ROVE_HOLD_NONE;
 	rove_retry_arm(q);
 }
@@ -132,7 +136,7 @@ bool rove_retry_rnr(struct rove_req *q, u8 timer, u64 now)
 		q->rnr_retries++;
 	rove_retry_go_back(q, q->una);
 	q->went_back = false;
-	/* The peer is alive: the clock starts again with the resend. */
+	/* The peer is alive: the clock starts again after the pause. */
 	q->timing = false;
 	q->hold = ROVE_HOLD_RNR;
 	q->held_until = now + rnr_delay[timer & ROVE_AETH_VALUE] * 10000ULL;
@@ -160,7 +164,7 @@ bool rove_retry_timer(struct rove_req *q, u64 now)
 	if (!q->deadline || now < q->deadline)
 		return true;
 	if (q->hold && now >= q->held_until)
-		rove_retry_release(q);
+		rove_retry_release(q, now);
 	if (!q->deadline || now < q->deadline)
 		return true;
 

@@ -46,7 +46,7 @@ void rove_retry_run_clock(struct rove_req *q, u64 now);
 void rove_retry_stop(struct rove_req *q);
 
 /* The pause is over. */
-void rove_retry_release(struct rove_req *q);
+void rove_retry_release(struct rove_req *q, u64 now);
 
 /* Send again from @psn on, which lies between una and psn. */
 void rove_retry_go_back(struct rove_req *q, u32 psn);
