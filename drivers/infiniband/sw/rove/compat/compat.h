@@ -13,6 +13,14 @@
 #error "rove needs Linux 6.12 or later"
 #endif
 
+/* 6.12: no such macros, but in later stable releases. */
+#include <linux/slab.h>
+#ifndef kzalloc_obj
+#define rove_compat_gfp(gfp, ...)	gfp
+#define kzalloc_obj(obj, ...)		\
+	((typeof(obj) *)kzalloc(sizeof(obj), rove_compat_gfp(__VA_ARGS__ __VA_OPT__(,) GFP_KERNEL)))
+#endif
+
 /* 6.12: nothing like it; drivers send port events themselves. */
 #ifndef ROVE_HAVE_PORT_STATE_EVENT
 #include <linux/netdevice.h>

@@ -68,7 +68,7 @@ static struct rove_netif *get_netif(struct net_device *ndev)
 		refcount_inc(&netif->refs);
 		goto out;
 	}
-	netif = kzalloc(sizeof(*netif), GFP_ATOMIC);
+	netif = kzalloc_obj(*netif, GFP_ATOMIC);
 	if (!netif) {
 		netif = ERR_PTR(-ENOMEM);
 		goto out;
@@ -85,11 +85,12 @@ static void put_netif(struct rove_netif *netif)
 {
 	unsigned long flags;
 
-	if (!refcount_dec_and_lock_irqsave(&netif->refs, &netifs_lock, &flags))
-		return;
-	hash_del(&netif->node);
+	spin_lock_irqsave(&netifs_lock, flags);
+	if (refcount_dec_and_test(&netif->refs)) {
+		hash_del(&netif->node);
+		kfree_rcu(netif, rcu);
+	}
 	spin_unlock_irqrestore(&netifs_lock, flags);
-	kfree_rcu(netif, rcu);
 }
 
 void rove_path_netdev_gone(struct net_device *ndev)

@@ -270,7 +270,7 @@ struct rove_sock *rove_sock_get(struct net *net)
 	s = pernet->sock;
 	if (s)
 		goto out;
-	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	s = kzalloc_obj(*s);
 	if (!s) {
 		s = ERR_PTR(-ENOMEM);
 		goto out_unlock;

@@ -67,7 +67,7 @@ int rove_gid_add(const struct ib_gid_attr *attr, void **context)
 	if (is_link_local(&attr->gid) && !has_addr(ndev, &attr->gid))
 		return -EADDRNOTAVAIL;
 
-	g = kzalloc(sizeof(*g), GFP_KERNEL);
+	g = kzalloc_obj(*g);
 	if (!g)
 		return -ENOMEM;
 	g->gid = attr->gid;
