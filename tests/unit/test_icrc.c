@@ -25,7 +25,7 @@ static u32 unhex(u8 *to, const char *hex)
 	u32 n = 0;
 
 	for (; *hex; hex += 2)
-		sscanf(hex, "%2hhx", &to[n++]);
+		CHECK_EQ(sscanf(hex, "%2hhx", &to[n++]), 1);
 	return n;
 }
 
@@ -50,12 +50,13 @@ static u32 icrc_of_packet(const u8 *ip, u32 len, u32 hlen)
 TEST(known_packets)
 {
 	u8 packet[256], icrc[4];
-	u32 i, len;
+	u32 i, k, len;
 	__le32 got;
 
 	for (i = 0; i < ARRAY_SIZE(rove_icrc_vectors); i++) {
 		unit_note("%s", rove_icrc_vectors[i].name);
-		len = unhex(packet, rove_icrc_vectors[i].packet);
+		for (k = 0, len = 0; rove_icrc_vectors[i].packet[k]; k++)
+			len += unhex(packet + len, rove_icrc_vectors[i].packet[k]);
 		CHECK_EQ(unhex(icrc, rove_icrc_vectors[i].icrc), 4);
 		got = rove_icrc_end(icrc_of_packet(packet, len, 12));
 		CHECK_MEM(&got, icrc, 4);

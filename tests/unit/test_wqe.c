@@ -187,8 +187,8 @@ TEST(sge_lengths_add_up)
 			for (i = 0; i < 4; i++)
 				sge()[i].length = cases[c].length[i];
 			CHECK_EQ(takes(&rc), cases[c].ok);
-			CHECK_EQ(wqe->fault, cases[c].ok ? ROVE_FAULT_NONE :
-							   ROVE_FAULT_LOCAL_LEN);
+			if (!cases[c].ok)
+				CHECK_EQ(wqe->fault, ROVE_FAULT_LOCAL_LEN);
 		}
 	}
 }

@@ -23,7 +23,7 @@ static void *post_all(void *arg)
 	struct rove_ring r;
 	struct rove_sqe *sqe;
 	struct rove_sge *sge;
-	u32 i;
+	u32 i, k;
 
 	(void)arg;
 	rove_ring_init(&r, &prod, &cons, slots, ENTRIES, 112);
@@ -34,8 +34,9 @@ static void *post_all(void *arg)
 		memset(sqe, 0, sizeof(*sqe));
 		sqe->wr_id = i;
 		sqe->num = i % 5;
-		for (sge = (struct rove_sge *)(sqe + 1); sge < (struct rove_sge *)(sqe + 1) + i % 5; sge++)
-			*sge = (struct rove_sge){ .addr = i, .length = i, .lkey = ~i };
+		sge = (struct rove_sge *)(sqe + 1);
+		for (k = 0; k < i % 5; k++)
+			sge[k] = (struct rove_sge){ .addr = i, .length = i, .lkey = ~i };
 		r.head++;
 		if (i % 3 == 0 || i + ENTRIES >= ROUNDS || rove_ring_space(&r) < 3)
 			rove_ring_submit(&r);

@@ -53,12 +53,14 @@ const struct rove_cqe *rove_cq_ring_peek(const struct rove_cq_ring *r)
 {
 	const struct rove_cqe *slot = &r->cqe[r->head & r->mask];
 
-	return smp_load_acquire(&slot->seq) == r->head + 1 ? slot : NULL;	/* (C) */
+	/* (C) */
+	return smp_load_acquire(&slot->seq) == r->head + 1 ? slot : NULL;
 }
 
 void rove_cq_ring_release(struct rove_cq_ring *r)
 {
 	r->head++;
+	/* The module may write the slot again: what was read of it was read before. */
 	smp_store_release(&r->hdr->cons, r->head);
 }
 
