@@ -360,7 +360,7 @@ skip() {
 }
 
 run_tests() {
-	local i status failed=0 number=0
+	local i status begin failed=0 number=0
 	local -a wanted=()
 
 	for i in "${!TEST_NAMES[@]}"; do
@@ -373,8 +373,10 @@ run_tests() {
 		number=$((number + 1))
 		rm -f "$T/skip"
 		status=0
+		begin=$SECONDS
 		# shellcheck disable=SC2086 # words
 		one_test ${TEST_COMMANDS[i]} >"$T/log" 2>&1 || status=$?
+		[ $((SECONDS - begin)) -lt 5 ] || echo "# $((SECONDS - begin)) s:"
 		tell "$number" "$status" "${TEST_NAMES[i]}"
 		case $status in 0 | "$KSFT_SKIP") ;; *) failed=$((failed + 1)) ;; esac
 	done

@@ -544,7 +544,11 @@ def atomic_odd(_, x, y):
     """An invalid request."""
     home, there = x.memory(8), y.memory(64)
     at = (-there.addr) % 8 + there.addr + 4
-    x.send(1, ADD, [home.sge()], (at, there.rkey, 1, 0))
+    try:
+        x.send(1, ADD, [home.sge()], (at, there.rkey, 1, 0))
+    except PyverbsRDMAError as error:
+        equal(error.error_code, errno.EINVAL, "errno")
+        return
     wc = x.sent()[0]
     check(wc.status in (e.IBV_WC_REM_INV_REQ_ERR, e.IBV_WC_REM_ACCESS_ERR),
           f"status {status_name(wc.status)}")

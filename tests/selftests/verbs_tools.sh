@@ -15,7 +15,7 @@ devices() {
 
 	seen=$(a ibv_devices) || return
 	echo "$seen"
-	grep -qE "^ *$RA +[0-9a-f]{16}" <<<"$seen"
+	grep -qE "^[[:space:]]*${RA}[[:space:]]+[0-9a-f]{16}" <<<"$seen"
 }
 
 # The value of a field that ibv_devinfo -v shows.
@@ -40,7 +40,7 @@ devinfo() {
 	local name bad=0
 
 	a ibv_devinfo -v -d "$RA" >"$T/devinfo" || return
-	for name in transport node_guid sys_image_guid vendor_id vendor_part_id hw_ver \
+	for name in transport node_guid sys_image_guid vendor_id vendor_part_id \
 		phys_port_cnt max_mr_size max_qp max_qp_wr device_cap_flags max_sge \
 		max_sge_rd max_cq max_cqe max_mr max_pd max_qp_rd_atom \
 		max_qp_init_rd_atom max_ah state max_mtu active_mtu max_msg_sz \
@@ -108,9 +108,18 @@ refuses() {
 }
 
 no_odp() {
-	a ibv_devinfo -v -d "$RA" | grep -qE "SUPPORT(_RC)?.*ODP|ODP_SUPPORT " &&
+	a ibv_devinfo -v -d "$RA" | grep -q "ODP_SUPPORT$" &&
 		skip "the device has on-demand paging"
 	refuses odp ibv_rc_pingpong -d "$RA" -g "$GID_A" -o
+}
+
+# An entry of the table that holds no address: the client must say so and end.
+unused_gid() {
+	start_server "tcp:$PERFTEST_PORT" "$LIMIT" ibv_rc_pingpong -d "$RA" -g "$GID_A" || return
+	run_client "$LIMIT" ibv_rc_pingpong -d "$RB" -g 200 "$IP_A"
+	cat "$T/client"
+	stop "$SERVER"
+	[ "$CLIENT_STATUS" = 1 ] && grep -qi fail "$T/client"
 }
 
 t "ibv_devices" devices
@@ -142,8 +151,9 @@ done
 t "ibv_rc_pingpong to the own address" to_itself ibv_rc_pingpong -c -n "$ITERATIONS"
 t "ibv_rc_pingpong to the own address, events" to_itself ibv_rc_pingpong -c -e -n "$ITERATIONS"
 t "ibv_rc_pingpong refuses on-demand paging" no_odp
-t "ibv_rc_pingpong refuses a GID that is not there" \
-	refuses "gid|failed|attribute" ibv_rc_pingpong -d "$RA" -g 200
+t "ibv_rc_pingpong refuses a GID behind the table" \
+	refuses gid ibv_rc_pingpong -d "$RA" -g 60000
+t "ibv_rc_pingpong refuses an empty GID" unused_gid
 
 t "ibv_ud_pingpong" pingpong ibv_ud_pingpong -n "$ITERATIONS"
 t "ibv_ud_pingpong, data checked" pingpong ibv_ud_pingpong -c -n "$ITERATIONS"
