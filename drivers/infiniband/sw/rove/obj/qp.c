@@ -10,6 +10,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
+#include "../trace.h"
 #include "area.h"
 #include "cq.h"
 #include "dev.h"
@@ -310,6 +311,7 @@ void rove_qp_fail(struct rove_qp *qp, bool send_only)
 	if (state == IB_QPS_RESET || state == IB_QPS_ERR)
 		return;
 
+	trace_rove_qp_state(qp->qpn, state, send_only ? IB_QPS_SQE : IB_QPS_ERR);
 	if (send_only) {
 		WRITE_ONCE(qp->state, IB_QPS_SQE);
 	} else {
@@ -490,6 +492,7 @@ static void apply_state(struct rove_qp *qp, enum ib_qp_state from, enum ib_qp_st
 	default:
 		break;
 	}
+	trace_rove_qp_state(qp->qpn, from, to);
 	WRITE_ONCE(qp->state, to);
 }
 

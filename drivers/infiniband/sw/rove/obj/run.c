@@ -16,6 +16,7 @@
 #include "../ip/rxpkt.h"
 #include "../ip/train.h"
 #include "../mem/sge.h"
+#include "../trace.h"
 #include "../wire/build.h"
 #include "../wire/opcode.h"
 #include "ah.h"
@@ -53,10 +54,16 @@ static bool is_ud(const struct rove_qp *qp)
 	return qp->type != IB_QPT_RC;
 }
 
-static void schedule(struct rove_qp *qp)
+static void again(struct rove_qp *qp)
 {
 	if (!READ_ONCE(qp->dead))
 		tasklet_schedule(&qp->tasklet);
+}
+
+static void drop(struct rove_qp *qp, enum rove_drop why)
+{
+	rove_stat_drop(qp->dev->stats, why);
+	trace_rove_drop(qp->qpn, why);
 }
 
 static void count_tally(struct rove_qp *qp, struct rove_tally *t)
@@ -79,7 +86,7 @@ static void tell(struct rove_qp *qp, u32 events)
 	if (!qp->sqd_notify)
 		events &= ~ROVE_QPE_SQ_DRAINED;
 	atomic_or(events, &qp->events);
-	schedule(qp);
+	again(qp);
 }
 
 /* ---- sending, both halves ------------------------------------------------- */
@@ -108,6 +115,8 @@ static int put_packet(struct rove_qp *qp, struct rove_train *t, struct rove_seg 
 	if (pad)
 		memset(p + hlen + len, 0, pad);
 	rove_train_commit(t, hlen);
+	trace_rove_packet_sent(qp->qpn, &seg->pkt);
+	trace_rove_ack_sent(qp->qpn, &seg->pkt);
 	return 0;
 }
 
@@ -206,6 +215,7 @@ static void req_take_posted(struct rove_qp *qp)
 		rove_wqe_read_send(wqe, rove_ring_slot(&qp->sq, qp->sq.head), &qp->limits);
 		if (qp->sig_all)
 			wqe->sqe.flags |= ROVE_WR_SIGNALED;
+		trace_rove_wqe_taken(qp->qpn, qp->sq.head, wqe);
 		rove_ring_release(&qp->sq);
 		rove_req_post(&qp->req);
 	}
@@ -301,6 +311,7 @@ static void req_reap(struct rove_qp *qp, u64 now)
 		cqe.byte_len = comp.wqe->length;
 		cqe.wqe = comp.index;
 		cqe.status = rove_fault_info(comp.fault)->status;
+		trace_rove_wqe_completed(&cqe);
 		rove_cq_complete(qp->send_cq, &cqe, comp.fault);
 	}
 }
@@ -313,6 +324,7 @@ static void req_arm_timer(struct rove_qp *qp)
 	if (!deadline || (qp->timer_armed && qp->timer_armed <= deadline) || qp->dead)
 		return;
 	qp->timer_armed = deadline;
+	trace_rove_timer_armed(qp->qpn, deadline);
 	hrtimer_start(&qp->timer, ns_to_ktime(deadline), HRTIMER_MODE_ABS_SOFT);
 }
 
@@ -360,11 +372,13 @@ static void req_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 	struct req_scatter s;
 	enum rove_fault fault;
 
+	trace_rove_packet_received(qp->qpn, &rx->pkt);
+	trace_rove_ack_received(qp->qpn, &rx->pkt);
 	switch (rove_req_packet(&qp->req, &rx->pkt, now, &place)) {
 	case ROVE_REQ_DONE:
 		break;
 	case ROVE_REQ_DROP:
-		rove_stat_drop(qp->dev->stats, place.drop);
+		drop(qp, place.drop);
 		break;
 	case ROVE_REQ_PLACE:
 		s.qp = qp;
@@ -471,6 +485,7 @@ static void resp_complete(struct rove_qp *qp, const struct rove_resp_comp *comp,
 		    skb_network_offset(rx->skb) - skb_mac_offset(rx->skb) >= ETH_HLEN)
 			ether_addr_copy(cqe.smac, eth_hdr(rx->skb)->h_source);
 	}
+	trace_rove_wqe_completed(&cqe);
 	rove_cq_complete(qp->recv_cq, &cqe, comp->solicited || comp->fault);
 }
 
@@ -598,6 +613,7 @@ static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 	struct rove_resp_result res;
 	struct rove_resp_act act;
 
+	trace_rove_packet_received(qp->qpn, &rx->pkt);
 	rove_resp_packet(&qp->resp, &rx->pkt, &act);
 	while (act.kind != ROVE_RESP_DONE && act.kind != ROVE_RESP_DROP) {
 		res = (struct rove_resp_result){};
@@ -625,7 +641,7 @@ static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 		rove_resp_result(&qp->resp, &res, &act);
 	}
 	if (act.kind == ROVE_RESP_DROP)
-		rove_stat_drop(qp->dev->stats, act.drop);
+		drop(qp, act.drop);
 	resp_reap(qp, rx, now);
 }
 
@@ -690,7 +706,7 @@ static bool next_packet(struct rove_qp *qp, struct rove_rxpkt *rx)
 		why = rove_rxpkt_read(rx);
 		if (likely(why == ROVE_DROP_NONE))
 			return true;
-		rove_stat_drop(qp->dev->stats, why);
+		drop(qp, why);
 	}
 	return false;
 }
@@ -706,7 +722,7 @@ static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_
 		packets++;
 		bytes += rx->total;
 		if (unlikely(!rove_rxpkt_icrc_ok(rx)))
-			rove_stat_drop(qp->dev->stats, ROVE_DROP_ICRC);
+			drop(qp, ROVE_DROP_ICRC);
 		else if (h == &qp->resp_half)
 			resp_packet(qp, rx, now);
 		else
@@ -732,7 +748,7 @@ static bool defer_packets(struct rove_qp *qp, struct rove_half *h, struct rove_r
 	} while (more && rx->pkt.dqpn == dqpn && packet_half(qp, rx) == h);
 
 	if (skb_queue_len_lockless(&h->packets) >= QUEUE_MAX) {
-		rove_stat_drop(qp->dev->stats, ROVE_DROP_BUSY);
+		drop(qp, ROVE_DROP_BUSY);
 		return more;
 	}
 	clone = skb_clone(rx->skb, GFP_ATOMIC);
@@ -741,7 +757,7 @@ static bool defer_packets(struct rove_qp *qp, struct rove_half *h, struct rove_r
 		clone = NULL;
 	}
 	if (!clone) {
-		rove_stat_drop(qp->dev->stats, ROVE_DROP_NOMEM);
+		drop(qp, ROVE_DROP_NOMEM);
 		return more;
 	}
 	*deferred_of(clone) = (struct deferred){ .off = off, .end = end, .index = index };
@@ -780,6 +796,7 @@ static void req_turn(struct rove_qp *qp)
 
 	run_deferred(qp, &qp->req_half, now);
 	if (work & BIT(ROVE_WORK_TIMER)) {
+		trace_rove_timer_expired(qp->qpn, qp->timer_armed);
 		qp->timer_armed = 0;
 		rove_req_timer(&qp->req, now);
 	}
@@ -824,7 +841,7 @@ static void leave_half(struct rove_qp *qp, struct rove_half *h)
 	while (!rove_half_disown(h))
 		turn(qp, h);
 	if (test_bit(ROVE_WORK_MORE, &h->work))
-		schedule(qp);
+		again(qp);
 }
 
 bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
@@ -837,14 +854,14 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 	do {
 		h = packet_half(qp, rx);
 		if (unlikely(!h || READ_ONCE(qp->dead))) {
-			rove_stat_drop(qp->dev->stats, h ? ROVE_DROP_QPN : ROVE_DROP_TRANSPORT);
+			drop(qp, h ? ROVE_DROP_QPN : ROVE_DROP_TRANSPORT);
 			more = next_packet(qp, rx);
 			continue;
 		}
 		if (unlikely(!rove_half_try_own(h))) {
 			more = defer_packets(qp, h, rx, dqpn);
 			if (run_half(qp, h))
-				schedule(qp);
+				again(qp);
 			continue;
 		}
 		now = ktime_get_ns();
@@ -875,7 +892,7 @@ static void run_here(struct rove_qp *qp)
 		if (!more)
 			return;
 	}
-	schedule(qp);
+	again(qp);
 }
 
 void rove_run_kick(struct rove_qp *qp)
@@ -893,7 +910,7 @@ void rove_run_doorbell(struct rove_qp *qp)
 void rove_run_posted(struct rove_qp *qp)
 {
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
-	schedule(qp);
+	again(qp);
 	/* From a thread that allows it the tasklet runs here and now. */
 	if (!irqs_disabled() && !in_interrupt()) {
 		local_bh_disable();
@@ -937,7 +954,7 @@ void rove_run_tasklet(struct tasklet_struct *tasklet)
 	if (events)
 		dispatch(qp, events);
 	if (more)
-		schedule(qp);
+		again(qp);
 }
 
 enum hrtimer_restart rove_run_timer(struct hrtimer *timer)
@@ -946,7 +963,7 @@ enum hrtimer_restart rove_run_timer(struct hrtimer *timer)
 
 	set_bit(ROVE_WORK_TIMER, &qp->req_half.work);
 	if (run_half(qp, &qp->req_half))
-		schedule(qp);
+		again(qp);
 	return HRTIMER_NORESTART;
 }
 
