@@ -174,7 +174,8 @@ boot_guest() {
 	(
 		# Not a child's pipe end that keeps a reader of ours waiting.
 		exec >/dev/null 2>&1
-		sleep $((TIMEOUT + grace))
+		# Killed when the guest has ended.
+		sleep $((TIMEOUT + grace)) || exit
 		touch "$RUN/run/timed-out"
 		kill_guest
 	) &
