@@ -3,9 +3,9 @@
 #
 # Run several tests one after the other, in the manner of run_kselftest.sh:
 #
-#	run.sh TEST[:PATTERN]...
+#	run.sh [quick] TEST[:PATTERN]...
 #
-# so that one guest serves for all of them.  Prints their output, and a line of
+# so that one guest serves for all of them ("quick": with smaller counts).  Prints their output, and a line of
 # "ok" or "not ok" for each, with a level of its own.
 
 set -u
@@ -13,6 +13,10 @@ cd "$(dirname "$(readlink -f "$0")")" || exit
 
 number=0
 failed=0
+if [ "${1:-}" = quick ]; then
+	export ROVE_QUICK=1
+	shift
+fi
 echo "TAP version 13"
 echo "1..$#"
 for word in "$@"; do
