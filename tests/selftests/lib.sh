@@ -79,26 +79,43 @@ unmake_topology() {
 	ip netns del "$NS_B" 2>/dev/null
 }
 
-make_topology() {
+need_module() {
 	[ "$(id -u)" = 0 ] || skip_all "must be run as root"
 	modprobe rove 2>/dev/null || [ -d /sys/module/rove ] ||
 		skip_all "there is no module rove"
+}
+
+# Two namespaces with addresses and no links; a and b run commands there.
+make_ends() {
 	NS_A=rove-$$-a NS_B=rove-$$-b
 	RA=rt$$a RB=rt$$b
 	NA="ip netns exec $NS_A"
 	NB="ip netns exec $NS_B"
+	read -ra AT_A <<<"$NA"
+	read -ra AT_B <<<"$NB"
 	TOPOLOGY_MADE=1
-	if ! {
-		ip netns add "$NS_A" && ip netns add "$NS_B" &&
-			ip link add "$EA" netns "$NS_A" mtu 4200 type veth \
-				peer name "$EB" netns "$NS_B" mtu 4200 &&
-			set_address "$NS_A" "$EA" "$IP_A" "$IP6_A" &&
-			set_address "$NS_B" "$EB" "$IP_B" "$IP6_B" &&
-			ip netns exec "$NS_A" rdma link add "$RA" type rove netdev "$EA" &&
-			ip netns exec "$NS_B" rdma link add "$RB" type rove netdev "$EB"
-	}; then
-		skip_all "cannot make the two ends"
+	if ! { ip netns add "$NS_A" && ip netns add "$NS_B" && make_veth; }; then
+		skip_all "cannot make two namespaces"
 	fi
+}
+
+make_veth() {
+	ip link add "$EA" netns "$NS_A" mtu 4200 type veth \
+		peer name "$EB" netns "$NS_B" mtu 4200 &&
+		set_address "$NS_A" "$EA" "$IP_A" "$IP6_A" &&
+		set_address "$NS_B" "$EB" "$IP_B" "$IP6_B"
+}
+
+make_links() {
+	a rdma link add "$RA" type "$TYPE" netdev "$EA" &&
+		b rdma link add "$RB" type "$TYPE" netdev "$EB" &&
+		wait_until 10 both_have_gids
+}
+
+make_topology() {
+	need_module
+	make_ends
+	make_links || skip_all "cannot make the links"
 }
 
 # set_address NAMESPACE NETDEV IPV4 IPV6
