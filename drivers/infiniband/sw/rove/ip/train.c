@@ -384,7 +384,9 @@ int rove_train_flush(struct rove_train *t)
 
 	/* The dst holds its device, and the device its namespace. */
 	net = dev_net(dst->dev);
-	err = net_xmit_eval(t->path->v6 ? send6(t, skb, net) : send4(t, skb, net));
+	err = t->path->v6 ? send6(t, skb, net) : send4(t, skb, net);
+	/* Congestion was noted, but the train went: NET_XMIT_CN. */
+	err = net_xmit_eval(err);
 	return err > 0 ? -EAGAIN : err;
 }
 
