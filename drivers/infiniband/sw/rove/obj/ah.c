@@ -25,7 +25,7 @@ struct rove_ah *rove_ah_create(struct rove_dev *dev, const struct ib_pd *pd,
 	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE || rdma_ah_get_port_num(attr) != 1)
 		return ERR_PTR(-EINVAL);
 
-	ah = kzalloc(sizeof(*ah), gfp);
+	ah = kzalloc_obj(*ah, gfp);
 	if (!ah)
 		return ERR_PTR(-ENOMEM);
 

@@ -8,7 +8,7 @@ struct rove_area *rove_area_alloc(u32 len)
 {
 	struct rove_area *area;
 
-	area = kzalloc(sizeof(*area), GFP_KERNEL);
+	area = kzalloc_obj(*area, GFP_KERNEL_ACCOUNT);
 	if (!area)
 		return NULL;
 	area->len = PAGE_ALIGN(len);

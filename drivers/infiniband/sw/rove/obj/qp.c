@@ -289,6 +289,7 @@ void rove_qp_destroy(struct rove_qp *qp)
 
 	rove_route_drop(&qp->req_half.route);
 	rove_route_drop(&qp->resp_half.route);
+	rdma_destroy_ah_attr(&qp->attr.ah_attr);
 	kfree(qp->resp.saved);
 	destroy_rings(qp);
 	rove_cq_put(qp->send_cq);
@@ -414,6 +415,7 @@ static void apply_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int ma
 		rove_route_drop(&qp->resp_half.route);
 		swap(qp->path, c->path);
 		swap(qp->path_set, c->path_set);
+		rdma_destroy_ah_attr(&qp->attr.ah_attr);
 		rdma_copy_ah_attr(&qp->attr.ah_attr, &attr->ah_attr);
 	}
 	if (mask & IB_QP_PATH_MTU) {
@@ -545,6 +547,7 @@ void rove_qp_query(struct rove_qp *qp, struct ib_qp_attr *attr, struct ib_qp_ini
 {
 	mutex_lock(&qp->mutex);
 	*attr = qp->attr;
+	attr->ah_attr.grh.sgid_attr = NULL;	/* its reference is the QP's */
 	attr->qp_state = READ_ONCE(qp->state);
 	attr->cur_qp_state = attr->qp_state;
 	attr->path_mig_state = IB_MIG_MIGRATED;
