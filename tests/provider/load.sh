@@ -4,7 +4,11 @@
 # Does libibverbs take the provider? RDMA_CORE_BUILD is a folder in which rdma-core
 # and the provider were built. As root also: a faked device in sysfs.
 
-build=${RDMA_CORE_BUILD:?}
+build=$RDMA_CORE_BUILD
+if [ -z "$build" ]; then
+	echo "ok 1 - load # SKIP no build of the provider in RDMA_CORE_BUILD"
+	exit 0
+fi
 n=0
 rc=0
 
@@ -35,8 +39,9 @@ result $? needs_only_its_version
 
 # An executable that was built beside it, with the libibverbs of the same build.
 tool=$build/bin/ibv_devices
-if [ ! -x "$tool" ]; then
-	echo "ok $((n + 1)) - load.libibverbs_takes_it # SKIP no $tool"
+# It may be missing, or made for another libc.
+if [ ! -x "$tool" ] || LD_LIBRARY_PATH=$build/lib "$tool" 2>&1 | grep -q "not found"; then
+	echo "ok $((n + 1)) - load.libibverbs_takes_it # SKIP no $tool that runs here"
 	exit $rc
 fi
 if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
