@@ -11,6 +11,7 @@
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
