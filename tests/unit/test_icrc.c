@@ -22,10 +22,13 @@ static u32 crc_bits(u32 crc, const u8 *p, u32 len)
 
 static u32 unhex(u8 *to, const char *hex)
 {
+	char byte[3] = "";
 	u32 n = 0;
 
-	for (; *hex; hex += 2)
-		CHECK_EQ(sscanf(hex, "%2hhx", &to[n++]), 1);
+	for (; *hex; hex += 2) {
+		memcpy(byte, hex, 2);
+		to[n++] = strtoul(byte, NULL, 16);
+	}
 	return n;
 }
 

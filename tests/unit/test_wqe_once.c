@@ -26,7 +26,7 @@ static u64 poison;
 
 static u64 load(const u64 *p)
 {
-	u64 v = *(const volatile u64 *)p;
+	u64 v = __atomic_load_n(p, __ATOMIC_RELAXED);
 	size_t i = p - shared;
 
 	CHECK(i < WORDS);
