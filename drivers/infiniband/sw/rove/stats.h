@@ -4,7 +4,6 @@
 #define ROVE_STATS_H
 
 #include <linux/percpu.h>
-#include <rdma/ib_verbs.h>
 #include "proto/tally.h"
 #include "wire/parse.h"
 
@@ -21,7 +20,7 @@ enum rove_stat {
 	ROVE_STAT_WAKEUPS,		/* of the engine */
 	ROVE_STAT_CQ_OVERFLOW,
 	ROVE_STAT_TALLY,		/* enum rove_tally_index from here on */
-	ROVE_STAT_DROP = ROVE_STAT_TALLY + ROVE_TALLIES,	/* enum rove_drop; NONE is not used */
+	ROVE_STAT_DROP = ROVE_STAT_TALLY + ROVE_TALLIES,	/* enum rove_drop */
 	ROVE_STATS = ROVE_STAT_DROP + ROVE_DROP_REASONS
 };
 
@@ -43,7 +42,7 @@ static inline void rove_stat_drop(struct rove_stats __percpu *s, enum rove_drop 
 /* Over all CPUs. Any context. */
 u64 rove_stat_sum(struct rove_stats __percpu *s, unsigned int i);
 
-/* Names for the users' eyes, by enum rove_stat. */
-extern const struct rdma_stat_desc rove_stat_descs[ROVE_STATS];
+/* For the users' eyes. @i: below ROVE_STATS. */
+const char *rove_stat_name(unsigned int i);
 
 #endif /* ROVE_STATS_H */

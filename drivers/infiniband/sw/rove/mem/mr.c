@@ -153,59 +153,62 @@ static u8 *address(const struct rove_mr *mr, u64 va, u32 len, u32 *room)
 	return (u8 *)(mr->blocks[pos >> mr->shift] + (unsigned long)off);
 }
 
-/* Ascending; each aligned word of 8 bytes, and of 4 and 2 at the ends, whole. */
+/* Bytes of the largest aligned word that begins at @p and ends within @len bytes. */
+static u32 word_size(const u8 *p, u32 len)
+{
+	u32 size = 1U << __ffs((unsigned long)p | 8);
+
+	while (size > len)
+		size /= 2;
+	return size;
+}
+
+/* Ascending, aligned words whole. For short lengths. */
 static void store_words(u8 *dst, const u8 *src, u32 len)
 {
-#define STORE(type) do {						\
-	WRITE_ONCE(*(type *)dst, get_unaligned((const type *)src));	\
-	dst += sizeof(type);						\
-	src += sizeof(type);						\
-	len -= sizeof(type);						\
-} while (0)
+	u32 n;
 
-	if (((unsigned long)dst & 1) && len >= 1)
-		STORE(u8);
-	if (((unsigned long)dst & 2) && len >= 2)
-		STORE(u16);
-	if (((unsigned long)dst & 4) && len >= 4)
-		STORE(u32);
-	while (len >= 8)
-		STORE(u64);
-	/* Either dst is aligned, or less than what aligns it is left. */
-	if (len >= 4)
-		STORE(u32);
-	if (len >= 2)
-		STORE(u16);
-	if (len)
-		STORE(u8);
-#undef STORE
+	for (; len; len -= n, dst += n, src += n) {
+		n = word_size(dst, len);
+		switch (n) {
+		case 8:
+			WRITE_ONCE(*(u64 *)dst, get_unaligned((const u64 *)src));
+			break;
+		case 4:
+			WRITE_ONCE(*(u32 *)dst, get_unaligned((const u32 *)src));
+			break;
+		case 2:
+			WRITE_ONCE(*(u16 *)dst, get_unaligned((const u16 *)src));
+			break;
+		default:
+			WRITE_ONCE(*dst, *src);
+			break;
+		}
+	}
 }
 
 /* The same for reading. */
 static void load_words(u8 *dst, const u8 *src, u32 len)
 {
-#define LOAD(type) do {							\
-	put_unaligned(READ_ONCE(*(const type *)src), (type *)dst);	\
-	dst += sizeof(type);						\
-	src += sizeof(type);						\
-	len -= sizeof(type);						\
-} while (0)
+	u32 n;
 
-	if (((unsigned long)src & 1) && len >= 1)
-		LOAD(u8);
-	if (((unsigned long)src & 2) && len >= 2)
-		LOAD(u16);
-	if (((unsigned long)src & 4) && len >= 4)
-		LOAD(u32);
-	while (len >= 8)
-		LOAD(u64);
-	if (len >= 4)
-		LOAD(u32);
-	if (len >= 2)
-		LOAD(u16);
-	if (len)
-		LOAD(u8);
-#undef LOAD
+	for (; len; len -= n, dst += n, src += n) {
+		n = word_size(src, len);
+		switch (n) {
+		case 8:
+			put_unaligned(READ_ONCE(*(const u64 *)src), (u64 *)dst);
+			break;
+		case 4:
+			put_unaligned(READ_ONCE(*(const u32 *)src), (u32 *)dst);
+			break;
+		case 2:
+			put_unaligned(READ_ONCE(*(const u16 *)src), (u16 *)dst);
+			break;
+		default:
+			*dst = READ_ONCE(*src);
+			break;
+		}
+	}
 }
 
 static void store(u8 *dst, const u8 *src, u32 len)

@@ -17,7 +17,7 @@ struct rdma_user_mmap_entry *rove_mmap_insert(struct ib_ucontext *ctx, struct ro
 	struct mmap_entry *e;
 	int err;
 
-	e = kzalloc(sizeof(*e), GFP_KERNEL_ACCOUNT);
+	e = kzalloc_obj(*e, GFP_KERNEL_ACCOUNT);
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 

@@ -23,19 +23,20 @@
 #include "v_mr.h"
 #include "v_qp.h"
 
-/* Steering tags are for devices that write by PCI. */
+/* Since 6.17 reg_user_mr() gets steering tags, for devices that write by PCI. */
+#ifdef ROVE_HAVE_DMAH
 static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
-#ifdef ROVE_HAVE_DMAH
-				 struct ib_dmah *dmah,
-#endif
-				 struct ib_udata *udata)
+				 struct ib_dmah *dmah, struct ib_udata *udata)
 {
-#ifdef ROVE_HAVE_DMAH
 	if (dmah)
 		return ERR_PTR(-EOPNOTSUPP);
-#endif
 	return rove_reg_user_mr(pd, start, length, iova, access, udata);
 }
+
+#define REG_USER_MR	reg_user_mr
+#else
+#define REG_USER_MR	rove_reg_user_mr
+#endif
 
 const struct ib_device_ops rove_dev_ops = {
 	.owner = THIS_MODULE,
@@ -77,7 +78,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.query_device = rove_query_device,
 	.query_pkey = rove_query_pkey,
 	.query_qp = rove_query_qp,
-	.reg_user_mr = reg_user_mr,
+	.reg_user_mr = REG_USER_MR,
 	.req_notify_cq = rove_req_notify_cq,
 	.rereg_user_mr = rove_rereg_user_mr,
 

@@ -4,7 +4,7 @@
 
 #include <rdma/ib_verbs.h>
 
-#define ROVE_MAX_CQE	(1U << 22)
+#define ROVE_MAX_CQE	BIT(22)
 
 /* ib_device_ops; @attrs is NULL for the kernel's own. */
 int rove_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,

@@ -30,7 +30,7 @@ static struct rove_mr *alloc_mr(enum rove_mr_kind kind, struct ib_pd *pd, int ac
 {
 	struct rove_mr *mr;
 
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	mr = kzalloc_obj(*mr, GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return NULL;
 	mr->kind = kind;
