@@ -158,18 +158,21 @@ static int engine_thread(void *arg)
 {
 	struct rove_engine *e = arg;
 
-	while (!kthread_should_stop()) {
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		schedule();
+		if (kthread_should_stop())
+			break;
+
 		tell_posters(e, 0);
 		do {
 			spin(e);
 			tell_posters(e, 1);
 		} while (look_at_all(e) && single_task_running() && !kthread_should_stop());
-
-		set_current_state(TASK_INTERRUPTIBLE);
-		if (!kthread_should_stop() && READ_ONCE(e->asleep))
-			schedule();
-		__set_current_state(TASK_RUNNING);
 	}
+	__set_current_state(TASK_RUNNING);
 	return 0;
 }
 
@@ -221,7 +224,7 @@ int rove_engine_start(struct rove_dev *dev)
 	e->asleep = true;
 	mutex_init(&e->lock);
 	INIT_LIST_HEAD(&e->contexts);
-	e->task = kthread_create(engine_thread, e, "rove-%s", netdev_name(dev->ndev));
+	e->task = kthread_run(engine_thread, e, "rove-%s", netdev_name(dev->ndev));
 	if (IS_ERR(e->task)) {
 		int err = PTR_ERR(e->task);
 
