@@ -160,9 +160,8 @@ write_settings() {
 # Boot, and wait for the guest to end.  The guest minds the time-out itself and
 # tells what hangs; the watchdog is for a guest that is beyond that.
 boot_guest() {
-	local grace=30 cats=()
+	local cats=()
 
-	[ "$KIND" = uml ] || grace=90
 	cat "$RUN/stdout" &
 	cats+=($!)
 	cat "$RUN/stderr" >&2 &
@@ -174,10 +173,7 @@ boot_guest() {
 	(
 		# Not a child's pipe end that keeps a reader of ours waiting.
 		exec >/dev/null 2>&1
-		# Killed when the guest has ended.
-		sleep $((TIMEOUT + grace)) || exit
-		touch "$RUN/run/timed-out"
-		kill_guest
+		watch_guest
 	) &
 	WATCHDOG=$!
 	wait "$GUEST" 2>/dev/null
@@ -186,6 +182,21 @@ boot_guest() {
 	kill_guest
 	GUEST=
 	wait "${cats[@]}"
+}
+
+# Time runs from the start of the script: a busy machine may take long to boot
+# a guest.  The grace is for cleaning up where everything hangs.
+watch_guest() {
+	local boot=300 grace=150
+
+	until [ -e "$RUN/run/started" ] || [ "$boot" = 0 ]; do
+		sleep 1 || exit
+		boot=$((boot - 1))
+	done
+	# Killed when the guest has ended.
+	[ "$boot" = 0 ] || sleep $((TIMEOUT + grace)) || exit
+	touch "$RUN/run/timed-out"
+	kill_guest
 }
 
 end_watchdog() {
@@ -291,7 +302,12 @@ judge_run() {
 	fi
 
 	if [ -e "$run/timed-out" ]; then
-		say "timed out after $TIMEOUT s"
+		if [ -e "$run/started" ]; then
+			say "timed out after $TIMEOUT s"
+		else
+			say "the guest did not get ready in time; the end of its console:"
+			tail -n 30 "$RUN/console" | sed 's/^/  | /' >&2
+		fi
 		[ ! -s "$run/hanging" ] || sed 's/^/  | /' "$run/hanging" >&2
 		return "$EXIT_TIMEOUT"
 	fi
