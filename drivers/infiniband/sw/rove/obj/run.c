@@ -22,6 +22,7 @@
 #include "ah.h"
 #include "cq.h"
 #include "dev.h"
+#include "engine.h"
 #include "half.h"
 #include "qp.h"
 #include "run.h"
@@ -897,6 +898,7 @@ static void run_here(struct rove_qp *qp)
 
 void rove_run_kick(struct rove_qp *qp)
 {
+	rove_engine_kicked(qp->dev->engine);
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
 	run_here(qp);
 }
