@@ -34,8 +34,8 @@
 /* Without work the engine spins for this long, ns. */
 #define SPIN_NS		(100 * NSEC_PER_USEC)
 /* It is woken by this many kicks within a window of this length, ns. */
-#define WAKE_KICKS	16
-#define WAKE_NS		(1 * NSEC_PER_MSEC)
+#define WAKE_KICKS	8
+#define WAKE_NS		(10 * NSEC_PER_MSEC)
 /* How long it is left alone after it found no free CPU, ns. */
 #define BACKOFF_MIN_NS	(2 * NSEC_PER_MSEC)
 #define BACKOFF_MAX_NS	(128 * NSEC_PER_MSEC)
