@@ -417,8 +417,11 @@ def run_ktap(tests, names, only=""):
     print("TAP version 13")
     print(f"1..{len(tests)}", flush=True)
     for number, (name, function) in enumerate(tests, 1):
+        begin = time.monotonic()
         try:
             function(names)
+            if time.monotonic() - begin > 3:
+                print(f"# {time.monotonic() - begin:.1f} s:")
             print(f"ok {number} {name}", flush=True)
         except Skip as reason:
             print(f"ok {number} {name} # SKIP {reason}", flush=True)

@@ -45,7 +45,7 @@ lockdep) SLOW=5 ;;
 stock*) SLOW=10 ;;
 *) SLOW=2 ;;
 esac
-LIMIT=$((15 * SLOW))
+LIMIT=$((30 * SLOW))
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/rove-test.XXXXXX") || exit 1
 TOPOLOGY_MADE=

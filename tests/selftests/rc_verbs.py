@@ -982,6 +982,8 @@ def rereg(_, x, y):
             if error.error_code in (errno.EOPNOTSUPP, errno.ENOSYS):
                 raise Skip("the driver has no rereg_mr") from None
             raise
+        # It may have new keys.
+        dst.rkey, dst.lkey = dst.mr.rkey, dst.mr.lkey
 
     change(e.IBV_REREG_MR_CHANGE_TRANSLATION, None, dst.addr + 64, 64, 0)
     x.send(1, WRITE, [src.sge()], (dst.addr + 64, dst.rkey))
@@ -1056,7 +1058,7 @@ def new_api(_, x, y):
     qp.wr_set_sge(src.sge(5000))
     start(2)
     qp.wr_send_imm(0x01020304)
-    qp.wr_set_sge_list([src.sge(10), src.sge(3, 99)])
+    qp.wr_set_sge_list(2, [src.sge(10), src.sge(3, 99)])
     start(3)
     qp.wr_rdma_write_imm(dst.rkey, dst.addr, 0x0a0b0c0d)
     qp.wr_set_sge(src.sge(777, 5))

@@ -31,7 +31,7 @@ rping_link_local() {
 rping_persistent() {
 	local i
 
-	start_server "cm:$RPING_PORT" "$((LIMIT * 4))" rping -s -P -a 0.0.0.0 -V || return
+	start_server "cm:$RPING_PORT" "$((LIMIT * 10))" rping -s -P -a 0.0.0.0 -V || return
 	for ((i = 1; i <= MANY; i++)); do
 		run_client "$LIMIT" rping -c -a "$IP_A" -V -C 3
 		[ "$CLIENT_STATUS" = 0 ] && continue
@@ -49,7 +49,7 @@ rping_crowd() {
 	local i bad=0
 	local -a clients=()
 
-	start_server "cm:$RPING_PORT" "$((LIMIT * 4))" rping -s -P -a 0.0.0.0 -V || return
+	start_server "cm:$RPING_PORT" "$((LIMIT * 10))" rping -s -P -a 0.0.0.0 -V || return
 	for ((i = 0; i < 8; i++)); do
 		"${AT_B[@]}" timeout -k 2 "$LIMIT" rping -c -a "$IP_A" -V -C 20 >"$T/client.$i" 2>&1 &
 		clients+=($!)
@@ -71,23 +71,25 @@ refused() {
 	run_client "$LIMIT" rping -c -a "$IP_A" -C 1 -p 7999
 	cat "$T/client"
 	echo "status $CLIENT_STATUS after $((SECONDS - begin)) s"
-	[ "$CLIENT_STATUS" != 0 ] && [ "$CLIENT_STATUS" -lt 124 ] &&
-		[ $((SECONDS - begin)) -lt "$((2 + SLOW))" ] && grep -qi reject "$T/client"
+	[ "$(status_text "$CLIENT_STATUS")" = failed ] &&
+		[ $((SECONDS - begin)) -lt "$((5 * SLOW))" ] && grep -qi reject "$T/client"
 }
 
 # cm_tool TOOL OPTION...: server and client are one program.
 cm_tool() {
-	local tool=$1
+	local tool=$1 port=$CM_PORT
 	shift
 
-	pair -t 30 -r "cm:$CM_PORT" -- "$tool" -b "$IP_A" "$@" -- "$tool" -s "$IP_A" "$@"
+	[ "$tool" != udaddy ] || port=$RPING_PORT
+	pair -t 60 -r "cm:$port" -- "$tool" -b "$IP_A" "$@" -- "$tool" -s "$IP_A" "$@"
 }
 
 cm_tool_v6() {
-	local tool=$1
+	local tool=$1 port=$CM_PORT
 	shift
 
-	pair -t 30 -r "cm:$CM_PORT" -- "$tool" -b "$IP6_A" "$@" -- "$tool" -s "$IP6_A" "$@"
+	[ "$tool" != udaddy ] || port=$RPING_PORT
+	pair -t 60 -r "cm:$port" -- "$tool" -b "$IP6_A" "$@" -- "$tool" -s "$IP6_A" "$@"
 }
 
 # stream TOOL OPTION...

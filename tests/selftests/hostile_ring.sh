@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Programs that scribble over the rings they share with the module: see
+# hostile_ring.c.  The kernel log is looked at by whoever runs this.
+
+# shellcheck source=/dev/null
+. "$(dirname "$0")/lib.sh"
+need_pair
+PROGRAM=$T/hostile_ring
+if [ -x "$SELFTESTS/hostile_ring" ]; then
+	PROGRAM=$SELFTESTS/hostile_ring
+else
+	command -v gcc >/dev/null || skip_all "no compiler"
+	gcc -O2 -Wall -Wextra -o "$PROGRAM" "$SELFTESTS/hostile_ring.c" -libverbs -lpthread ||
+		skip_all "hostile_ring.c cannot be compiled"
+fi
+
+LONG=10
+[ -z "$QUICK" ] || LONG=5
+
+hostile() {
+	ulimit -c 0
+	a timeout -k 2 "$((LONG * 4 + LIMIT))" "$PROGRAM" "$RA" "$GID_A" "$LONG" "$1"
+}
+
+# With somebody else's traffic on the same device.
+beside() {
+	local status=0 busy
+
+	start_server "tcp:$PERFTEST_PORT" "$((LIMIT * 4))" ib_write_bw -F -d "$RA" -x "$GID_A" -D "$LONG" ||
+		return
+	"${AT_B[@]}" timeout -k 2 "$((LIMIT * 4))" ib_write_bw -F -d "$RB" -x "$GID_B" -D "$LONG" \
+		"$IP_A" >"$T/client" 2>&1 &
+	busy=$!
+	hostile "$1" || status=1
+	wait "$busy" || { echo "the other's traffic suffered:"; cat "$T/client"; status=1; }
+	[ "$status" = 0 ] || stop "$SERVER"
+	wait "$SERVER"
+	return "$status"
+}
+
+works() {
+	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -n 100 \
+		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -n 100 "$IP_A"
+}
+
+for seed in 1 2; do
+	t "rings scribbled over, seed $seed" hostile "$seed"
+	t "connections work, seed $seed" works
+done
+t "rings scribbled over beside another's traffic" beside 3
+t "connections work afterwards" works
+t "nothing is left" leaves_nothing
+run_tests
