@@ -685,7 +685,8 @@ static void usage(void)
 	fprintf(stderr,
 		"usage: rdma_echo [-a ADDRESS] [-p PORT] [-s BYTES]          server\n"
 		"       rdma_echo [-p PORT] [-s BYTES] HOST                  client\n"
-		"The size (64 KiB by default) must be the same on both sides.\n");
+		"The size (64 KiB by default) must be the same on both sides. The server\n"
+		"listens on all IPv4 addresses, with -a :: on those of IPv6 too.\n");
 	exit(2);
 }
 
