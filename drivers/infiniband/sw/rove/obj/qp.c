@@ -26,8 +26,9 @@
 
 /* SEND and WRITE bytes in flight on one QP. */
 #define WINDOW_BYTES	(1024 * 1024)
-/* One READ request asks for at most this. */
-#define READ_CHUNK	(1024 * 1024 * 1024)
+/* READ bytes asked for and not there yet, and those that one request asks for. */
+#define READ_WINDOW	(1024 * 1024)
+#define READ_CHUNK	(READ_WINDOW / 2)
 
 /* All QPs of the module but the GSI ones, by number: one listener serves all
  * links of a namespace, and the number tells the link.
@@ -153,6 +154,7 @@ static void init_machines(struct rove_qp *qp)
 		.pkey = ROVE_DEFAULT_PKEY,
 		.sqpn = qp->qpn,
 		.window = WINDOW_BYTES,
+		.read_window = READ_WINDOW,
 		.read_chunk = READ_CHUNK,
 	};
 	qp->resp.conf = (struct rove_resp_conf){
@@ -420,7 +422,6 @@ static void apply_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int ma
 	}
 	if (mask & IB_QP_PATH_MTU) {
 		req->pmtu = ib_mtu_enum_to_int(attr->path_mtu);
-		req->read_chunk = min_t(u32, READ_CHUNK, req->pmtu << 21);
 		resp->pmtu = req->pmtu;
 		qp->attr.path_mtu = attr->path_mtu;
 	}

@@ -331,6 +331,10 @@ static bool next_read(struct rove_req *q, struct rove_swqe *w, u64 now, struct r
 
 	if (q->rd_atomic >= q->conf.max_rd_atomic || flight(q) + n > MAX_FLIGHT)
 		return false;
+	/* Nothing on the way slows a responder down: ask for what the way can hold. */
+	if (flight(q) && q->conf.read_window &&
+	    (u64)(flight(q) + n) << q->pmtu_shift > q->conf.read_window)
+		return false;
 	if (q->send == q->begun)
 		begin(q, w);
 

@@ -44,6 +44,9 @@ struct rove_req_conf {
 	u32 sqpn;		/* own number, UD */
 	u32 qkey;		/* UD: used when a WQE's qkey has its top bit set */
 	u32 window;		/* bytes of SEND and WRITE in flight, >= pmtu */
+	u32 read_window;	/* bytes asked for by READs and not answered: another
+				 * one waits while there are so many; 0: no limit
+				 */
 	u32 read_chunk;		/* bytes asked for by one READ request; a longer READ
 				 * is cut. Rounded down to a power of two, at least
 				 * pmtu, at most 2^22 packets
