@@ -40,8 +40,8 @@ def datagram(source, target, body, good=True):
                      17, 0, socket.inet_aton(source), socket.inet_aton(target))
     ip = ip[:10] + struct.pack("!H", header_sum(ip)) + ip[12:]
     packet = ip + struct.pack("!HHHH", RNG.randrange(49152, 65536), PORT, udp_length, 0) + body
-    check = icrc(packet + bytes(4), 20)
-    check = check if isinstance(check, bytes) else struct.pack("<I", check)
+    # Of less than the part that it covers there is none.
+    check = icrc(packet, 20) if len(body) > 4 else noise(4)
     if not good:
         check = bytes([check[0] ^ RNG.randrange(1, 256)]) + check[1:]
     return packet + check
