@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Tracepoints: /sys/kernel/tracing/events/rove. QP numbers are unique in the
- * module, so that they tell the link too. One that is off costs a jump over a
+ * Tracepoints: /sys/kernel/tracing/events/rove. QP numbers (but 1) are unique in
+ * the module, so that they tell the link too. One that is off costs a jump over a
  * no-op.
  */
 #undef TRACE_SYSTEM
