@@ -187,7 +187,7 @@ boot_guest() {
 # Time runs from the start of the script: a busy machine may take long to boot
 # a guest.  The grace is for cleaning up where everything hangs.
 watch_guest() {
-	local boot=300 grace=150
+	local boot=600 grace=300
 
 	until [ -e "$RUN/run/started" ] || [ "$boot" = 0 ]; do
 		sleep 1 || exit
