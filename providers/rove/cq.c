@@ -423,8 +423,8 @@ int rove_destroy_cq(struct ibv_cq *ibcq)
 
 /*
  * Takes out what is left of a QP that the module has destroyed or reset, so that
- * it writes no more. Entries that stay move up to the end, each to the sequence
- * number of its new place; the module reads none of them again.
+ * it writes no more. Entries that stay move up to the end; a sequence number
+ * belongs to its place. The module reads none of it again.
  */
 void rove_cq_clean(struct rove_cq *cq, uint32_t qpn)
 {
@@ -442,12 +442,10 @@ void rove_cq_clean(struct rove_cq *cq, uint32_t qpn)
 		struct rove_cqe *from = &r->cqe[(i - 1) & r->mask];
 		struct rove_cqe *to = &r->cqe[(i - 1 + gone) & r->mask];
 
-		if (from->qpn == qpn) {
+		if (from->qpn == qpn)
 			gone++;
-		} else if (gone) {
+		else if (gone)
 			memcpy(to, from, offsetof(struct rove_cqe, seq));
-			smp_store_release(&to->seq, i + gone);
-		}
 	}
 	r->head += gone;
 	if (gone)
