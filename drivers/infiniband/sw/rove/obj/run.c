@@ -506,7 +506,8 @@ static enum rove_fault resp_get_rqe(struct rove_qp *qp, struct rove_resp_result 
 		res->empty = true;
 		return ROVE_FAULT_NONE;
 	}
-	fault = rove_wqe_read_recv(qp->rwqe, rove_ring_slot(&qp->rq, qp->rq.head), qp->max_recv_sge);
+	fault = rove_wqe_read_recv(qp->rwqe, rove_ring_slot(&qp->rq, qp->rq.head),
+				   qp->max_recv_sge);
 	rove_ring_release(&qp->rq);
 	res->len = qp->rwqe->length;
 	return fault;
