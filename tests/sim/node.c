@@ -141,8 +141,10 @@ static void post_receives(struct node *n)
 	if (w->now < n->recv_at || n->recv_posted == end)
 		return;
 	if (w->rnr) {
-		end = min(end, n->recv_posted + 1 + sim_below(w, 10));
-		n->recv_at = w->now + 1 + sim_below(w, 10 * (end - n->recv_posted) + 20) * US;
+		/* Too few, and too late: see do_act(). */
+		if (n->recv_posted != n->recv_taken)
+			return;
+		end = min(end, n->recv_posted + 1 + sim_below(w, 6));
 	}
 	if (n->peer->fail_with == ROVE_FAULT_RNR_RETRY)
 		while (end && n->recv_msg[end - 1] >= n->peer->fail_at)
@@ -380,8 +382,11 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 	switch (act->kind) {
 	case ROVE_RESP_GET_RQE:
 		res->empty = k == n->recv_posted;
-		if (!res->empty)
-			res->len = n->recv_len[n->recv_taken++];
+		if (res->empty)
+			break;
+		res->len = n->recv_len[n->recv_taken++];
+		if (n->recv_taken == n->recv_posted)
+			n->recv_at = n->world->now + 1 + sim_below(n->world, 300) * US;
 		break;
 	case ROVE_RESP_PLACE_RQE:
 		CHECK(k && k == n->recv_done + 1, "place into a receive that is not held");
@@ -596,7 +601,7 @@ u64 node_wants_run(const struct node *n)
 		at = earlier(at, deadline + (deadline & 1 ? LATE : 0));
 	if (n->posted < n->num && rove_req_slot((struct rove_req *)&n->req))
 		at = earlier(at, n->post_at);
-	if (n->recv_posted < n->recv_num && n->world->rnr)
+	if (n->recv_posted < n->recv_num && n->recv_posted == n->recv_taken && n->world->rnr)
 		at = earlier(at, n->recv_at);
 	at = earlier(at, n->drain_at);
 	return earlier(at, n->restart_at);

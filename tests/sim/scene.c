@@ -263,6 +263,7 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	q->dqpn = n == w->node ? 0x22 : 0x11;
 	q->window = pmtu * PICK(w, 1, 2, 3, 8, 50, 1000);
 	q->read_chunk = pmtu * PICK(w, 1, 2, 4, 8, 64);
+	q->read_window = pmtu * PICK(w, 0, 0, 1, 6, 70);
 
 	r->type = ROVE_QPT_RC;
 	r->min_rnr_timer = 1 + sim_below(w, 12);

@@ -217,6 +217,7 @@ static int run_seeds(u64 from, u64 num)
 			continue;
 		if (failed++ < MAX_SHOWN)
 			printf("%s --seed %llu -v\n", program, (unsigned long long)from);
+		fflush(stdout);
 		from++;
 	}
 	printf("%llu passed, %llu failed\n", (unsigned long long)passed,

@@ -2,6 +2,7 @@
 /* The network: a heap of packets under way, by time of arrival. */
 #include "sim.h"
 #include "wire/build.h"
+#include "wire/opcode.h"
 
 static bool before(const struct packet *a, const struct packet *b)
 {
@@ -72,6 +73,8 @@ void wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 	w->packets++;
 	trace(from, "> op %02x psn %06x len %u%s%s", seg->pkt.opcode, seg->pkt.psn, seg->pkt.len,
 	      seg->pkt.ackreq ? " ackreq" : "", seg->resend ? " again" : "");
+	if (seg->pkt.opcode == ROVE_OP_ACK)
+		trace(from, "  syndrome %02x msn %x", seg->pkt.syndrome, seg->pkt.msn);
 	if (wire->dead_at && w->now >= wire->dead_at)
 		return;
 	if (sim_chance(w, wire->loss) || sim_chance(w, wire->corrupt)) {

@@ -291,6 +291,32 @@ TEST(read_in_chunks)
 	CHECK_EQ(q.rd_atomic, 0);
 }
 
+TEST(reads_leave_room)
+{
+	setup();
+	q.conf.max_rd_atomic = 8;
+	q.conf.read_window = 6 * MTU;
+	post(ROVE_WR_READ, 2 * MTU, 0);
+	post(ROVE_WR_READ, 20 * MTU, 0);
+	sends(ROVE_OP_READ_REQ, 0, 0);
+	sends(ROVE_OP_READ_REQ, 2, 0);
+	sends_nothing();			/* 6 of 6 */
+	data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	data(ROVE_OP_READ_RESP_LAST, 1, MTU, MTU);
+	sends_nothing();
+	data(ROVE_OP_READ_RESP_FIRST, 2, 0, MTU);
+	data(ROVE_OP_READ_RESP_MIDDLE, 3, MTU, MTU);
+	sends(ROVE_OP_READ_REQ, 6, 0);
+	sends_nothing();
+	q.conf.read_window = 1;			/* one at a time then */
+	rove_req_seg_dropped(&q, &seg, now);
+	now += 100 * US;
+	sends_nothing();
+	data(ROVE_OP_READ_RESP_MIDDLE, 4, 2 * MTU, MTU);
+	data(ROVE_OP_READ_RESP_LAST, 5, 3 * MTU, MTU);
+	sends(ROVE_OP_READ_REQ, 6, 0);
+}
+
 TEST(read_responses_must_fit)
 {
 	static const struct {
