@@ -1041,8 +1041,9 @@ def keys(_, x, y):
 def new_api(_, x, y):
     """Each kind of request, several in one batch, and inline."""
     qp = x.qp
-    src, dst, was = x.memory(9000), y.memory(9000), x.memory(8)
+    src, dst, was, small = x.memory(9000), y.memory(9000), x.memory(8), x.memory(40)
     src.set(pattern(9000))
+    small.set(pattern(40, 3))
     inbox = y.memory(9000)
     y.recv(1, [inbox.sge()])
     y.recv(2, [inbox.sge(100, 8000)])
@@ -1064,7 +1065,7 @@ def new_api(_, x, y):
     qp.wr_set_sge(src.sge(777, 5))
     start(4, SIGNALED | e.IBV_SEND_INLINE)
     qp.wr_rdma_write(dst.rkey, dst.addr + 1000)
-    qp.wr_set_inline_data(pattern(40, 3), 40)
+    qp.wr_set_inline_data(small.addr, 40)
     start(5)
     qp.wr_atomic_fetch_add(dst.rkey, (dst.addr + 2007) & ~7, 9)
     qp.wr_set_sge(was.sge())
