@@ -44,7 +44,7 @@ static void publish(struct rove_cq *cq)
 }
 
 /* The QP of a completion, if it is one that may use this CQ. */
-static struct rove_qp *find_qp(struct rove_cq *cq, uint32_t qpn)
+static struct rove_qp *find_qp(struct rove_cq *cq, u32 qpn)
 {
 	struct rove_qp *qp = cq->last_qp;
 
@@ -212,7 +212,7 @@ static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ibcq)
 	return wc_opcode(&to_rove_cq_ex(ibcq)->cqe);
 }
 
-static uint32_t read_vendor_err(struct ibv_cq_ex *ibcq)
+static u32 read_vendor_err(struct ibv_cq_ex *ibcq)
 {
 	return 0;
 }
@@ -222,7 +222,7 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ibcq)
 	return wc_flags(&to_rove_cq_ex(ibcq)->cqe);
 }
 
-static uint32_t read_byte_len(struct ibv_cq_ex *ibcq)
+static u32 read_byte_len(struct ibv_cq_ex *ibcq)
 {
 	return to_rove_cq_ex(ibcq)->cqe.byte_len;
 }
@@ -232,37 +232,37 @@ static __be32 read_imm_data(struct ibv_cq_ex *ibcq)
 	return (__force __be32)to_rove_cq_ex(ibcq)->cqe.imm;
 }
 
-static uint32_t read_qp_num(struct ibv_cq_ex *ibcq)
+static u32 read_qp_num(struct ibv_cq_ex *ibcq)
 {
 	return to_rove_cq_ex(ibcq)->cqe.qpn;
 }
 
-static uint32_t read_src_qp(struct ibv_cq_ex *ibcq)
+static u32 read_src_qp(struct ibv_cq_ex *ibcq)
 {
 	return to_rove_cq_ex(ibcq)->cqe.src_qp;
 }
 
-static uint32_t read_slid(struct ibv_cq_ex *ibcq)
+static u32 read_slid(struct ibv_cq_ex *ibcq)
 {
 	return 0;
 }
 
-static uint8_t read_sl(struct ibv_cq_ex *ibcq)
+static u8 read_sl(struct ibv_cq_ex *ibcq)
 {
 	return to_rove_cq_ex(ibcq)->cqe.sl;
 }
 
-static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ibcq)
+static u8 read_dlid_path_bits(struct ibv_cq_ex *ibcq)
 {
 	return 0;
 }
 
-static uint64_t read_completion_ts(struct ibv_cq_ex *ibcq)
+static u64 read_completion_ts(struct ibv_cq_ex *ibcq)
 {
 	return to_rove_cq_ex(ibcq)->cqe.timestamp;
 }
 
-static uint64_t now(clockid_t clock)
+static u64 now(clockid_t clock)
 {
 	struct timespec ts;
 
@@ -270,21 +270,21 @@ static uint64_t now(clockid_t clock)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ibcq)
+static u64 read_completion_wallclock_ns(struct ibv_cq_ex *ibcq)
 {
-	uint64_t age = now(CLOCK_MONOTONIC) - to_rove_cq_ex(ibcq)->cqe.timestamp;
+	u64 age = now(CLOCK_MONOTONIC) - to_rove_cq_ex(ibcq)->cqe.timestamp;
 
 	return now(CLOCK_REALTIME) - age;
 }
 
-static uint16_t read_cvlan(struct ibv_cq_ex *ibcq)
+static u16 read_cvlan(struct ibv_cq_ex *ibcq)
 {
 	const struct rove_cqe *cqe = &to_rove_cq_ex(ibcq)->cqe;
 
 	return cqe->flags & ROVE_CQE_VLAN ? cqe->vlan : 0;
 }
 
-static void init_poll_ops(struct ibv_cq_ex *cq, uint64_t wc_flags)
+static void init_poll_ops(struct ibv_cq_ex *cq, u64 wc_flags)
 {
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
@@ -328,7 +328,7 @@ static bool init_attr_ok(const struct ibv_cq_init_attr_ex *attr)
 
 static bool resp_ok(const struct urove_create_cq_resp *resp)
 {
-	uint64_t size = ROVE_CQ_ENTRIES + (uint64_t)resp->entries * sizeof(struct rove_cqe);
+	u64 size = ROVE_CQ_ENTRIES + (u64)resp->entries * sizeof(struct rove_cqe);
 
 	return resp->entries && !(resp->entries & (resp->entries - 1)) && size <= resp->length;
 }
@@ -426,12 +426,12 @@ int rove_destroy_cq(struct ibv_cq *ibcq)
  * it writes no more. Entries that stay move up to the end; a sequence number
  * belongs to its place. The module reads none of it again.
  */
-void rove_cq_clean(struct rove_cq *cq, uint32_t qpn)
+void rove_cq_clean(struct rove_cq *cq, u32 qpn)
 {
 	struct rove_cq_ring *r = &cq->ring;
 	struct rove_cq_ring end = { .cqe = r->cqe, .mask = r->mask };
-	uint32_t gone = 0;
-	uint32_t i;
+	u32 gone = 0;
+	u32 i;
 
 	cq_lock(cq);
 	end.head = r->head;

@@ -30,7 +30,7 @@ static_assert(sizeof(struct rove_sge) == sizeof(struct ibv_sge) &&
 	      offsetof(struct rove_sge, lkey) == offsetof(struct ibv_sge, lkey),
 	      "SGEs are copied as they are");
 
-uint32_t rove_post_ops(enum ibv_qp_type type)
+u32 rove_post_ops(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
@@ -50,8 +50,8 @@ uint32_t rove_post_ops(enum ibv_qp_type type)
  */
 static bool wq_has_room(struct rove_wq *wq)
 {
-	uint32_t entries = wq->ring.mask + 1;
-	uint32_t slots, pending;
+	u32 entries = wq->ring.mask + 1;
+	u32 slots, pending;
 
 	if (likely(wq->limit != wq->ring.head))
 		return true;
@@ -63,13 +63,13 @@ static bool wq_has_room(struct rove_wq *wq)
 }
 
 /* True if nobody is awake to see it. */
-static bool ring_doorbell(struct rove_db_page *db, uint32_t slot)
+static bool ring_doorbell(struct rove_db_page *db, u32 slot)
 {
-	uint32_t word = slot / 64;
+	u32 word = slot / 64;
 
 	__atomic_fetch_or(&db->rung[word], 1ULL << slot % 64, __ATOMIC_RELEASE);
 	__atomic_fetch_or(&db->summary[word / 64], 1ULL << word % 64, __ATOMIC_RELEASE);
-	smp_mb();
+	smp_mb();	/* pairs with the engine's, before it goes to sleep */
 	return READ_ONCE(db->need_wakeup);
 }
 
@@ -104,14 +104,14 @@ static int sq_ready(struct rove_qp *qp)
 	return qp->vqp.qp.state < IBV_QPS_RTS ? EINVAL : 0;
 }
 
-static uint8_t sqe_flags(const struct rove_qp *qp, unsigned int flags)
+static u8 sqe_flags(const struct rove_qp *qp, unsigned int flags)
 {
 	return (flags & IBV_SEND_SIGNALED || qp->sq_sig_all ? ROVE_WR_SIGNALED : 0) |
 	       (flags & IBV_SEND_SOLICITED ? ROVE_WR_SOLICITED : 0) |
 	       (flags & IBV_SEND_FENCE ? ROVE_WR_FENCE : 0);
 }
 
-static int sqe_start(struct rove_qp *qp, uint32_t op, uint64_t wr_id, unsigned int flags,
+static int sqe_start(struct rove_qp *qp, u32 op, u64 wr_id, unsigned int flags,
 		     struct rove_sqe **res)
 {
 	struct rove_sqe *sqe;
@@ -130,14 +130,14 @@ static int sqe_start(struct rove_qp *qp, uint32_t op, uint64_t wr_id, unsigned i
 	return 0;
 }
 
-static void sqe_set_rdma(struct rove_sqe *sqe, uint32_t rkey, uint64_t addr)
+static void sqe_set_rdma(struct rove_sqe *sqe, u32 rkey, u64 addr)
 {
 	sqe->rdma.addr = addr;
 	sqe->rdma.rkey = rkey;
 }
 
-static void sqe_set_atomic(struct rove_sqe *sqe, uint32_t rkey, uint64_t addr,
-			   uint64_t compare_add, uint64_t swap)
+static void sqe_set_atomic(struct rove_sqe *sqe, u32 rkey, u64 addr,
+			   u64 compare_add, u64 swap)
 {
 	sqe->atomic.addr = addr;
 	sqe->atomic.rkey = rkey;
@@ -145,7 +145,7 @@ static void sqe_set_atomic(struct rove_sqe *sqe, uint32_t rkey, uint64_t addr,
 	sqe->atomic.swap = swap;
 }
 
-static int sqe_set_ud(struct rove_sqe *sqe, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+static int sqe_set_ud(struct rove_sqe *sqe, struct ibv_ah *ah, u32 qpn, u32 qkey)
 {
 	if (!ah)
 		return EINVAL;
@@ -156,7 +156,7 @@ static int sqe_set_ud(struct rove_sqe *sqe, struct ibv_ah *ah, uint32_t qpn, uin
 }
 
 static int sqe_copy_sges(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv_sge *sg_list,
-			 uint64_t num_sge)
+			 u64 num_sge)
 {
 	if (num_sge > qp->sq.max_sge)
 		return EINVAL;
@@ -178,13 +178,13 @@ static int sqe_append_inline(struct rove_qp *qp, struct rove_sqe *sqe, const voi
 		return EINVAL;
 	sqe->flags |= ROVE_WR_INLINE;
 	if (length)
-		memcpy((uint8_t *)(sqe + 1) + sqe->num, data, length);
+		memcpy((u8 *)(sqe + 1) + sqe->num, data, length);
 	sqe->num += length;
 	return 0;
 }
 
 /* Publishes what was written since @start: true if a kick is needed. */
-static bool sq_submit(struct rove_qp *qp, uint32_t start)
+static bool sq_submit(struct rove_qp *qp, u32 start)
 {
 	if (qp->sq.ring.head == start)
 		return false;
@@ -194,7 +194,7 @@ static bool sq_submit(struct rove_qp *qp, uint32_t start)
 
 /* ---- ibv_post_send() -------------------------------------------------------------- */
 
-static uint32_t send_op(enum ibv_wr_opcode opcode)
+static u32 send_op(enum ibv_wr_opcode opcode)
 {
 	switch (opcode) {
 	case IBV_WR_SEND:
@@ -222,13 +222,13 @@ static int set_target(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv
 {
 	switch (sqe->opcode) {
 	case ROVE_WR_SEND_IMM:
-		sqe->imm = (__force uint32_t)wr->imm_data;
+		sqe->imm = (__force u32)wr->imm_data;
 		break;
 	case ROVE_WR_SEND_INV:
 		sqe->imm = wr->invalidate_rkey;
 		break;
 	case ROVE_WR_WRITE_IMM:
-		sqe->imm = (__force uint32_t)wr->imm_data;
+		sqe->imm = (__force u32)wr->imm_data;
 		sqe_set_rdma(sqe, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
 		break;
 	case ROVE_WR_WRITE:
@@ -287,7 +287,7 @@ int rove_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 {
 	struct rove_qp *qp = to_rove_qp(ibqp);
 	struct ibv_send_wr *first = wr;
-	uint32_t start;
+	u32 start;
 	int err, kick_err;
 	bool asleep;
 
@@ -319,7 +319,7 @@ static int post_one_recv(struct rove_qp *qp, const struct ibv_recv_wr *wr)
 	struct rove_wq *rq = &qp->rq;
 	struct rove_rqe *rqe;
 
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
+	if (wr->num_sge < 0 || (u32)wr->num_sge > rq->max_sge)
 		return EINVAL;
 	if (!wq_has_room(rq))
 		return ENOMEM;
@@ -335,12 +335,12 @@ static int post_one_recv(struct rove_qp *qp, const struct ibv_recv_wr *wr)
 }
 
 /* True if the module has to be told: it flushes what is posted in the error state. */
-static bool rq_submit(struct rove_qp *qp, uint32_t start)
+static bool rq_submit(struct rove_qp *qp, u32 start)
 {
 	if (qp->rq.ring.head == start)
 		return false;
 	rove_ring_submit(&qp->rq.ring);
-	smp_mb();
+	smp_mb();	/* pairs with the module's: it flushes the WR, or we see the flag */
 	return READ_ONCE(qp->hdr->flags) & ROVE_QP_RING_RECV && must_kick(qp);
 }
 
@@ -348,7 +348,7 @@ int rove_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 {
 	struct rove_qp *qp = to_rove_qp(ibqp);
 	struct ibv_recv_wr *first = wr;
-	uint32_t start;
+	u32 start;
 	int err, kick_err;
 	bool asleep;
 
@@ -421,10 +421,10 @@ static void wr_send_imm(struct ibv_qp_ex *ibqp, __be32 imm)
 	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_SEND_IMM);
 
 	if (sqe)
-		sqe->imm = (__force uint32_t)imm;
+		sqe->imm = (__force u32)imm;
 }
 
-static void wr_send_inv(struct ibv_qp_ex *ibqp, uint32_t rkey)
+static void wr_send_inv(struct ibv_qp_ex *ibqp, u32 rkey)
 {
 	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_SEND_INV);
 
@@ -432,7 +432,7 @@ static void wr_send_inv(struct ibv_qp_ex *ibqp, uint32_t rkey)
 		sqe->imm = rkey;
 }
 
-static void wr_rdma_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr)
+static void wr_rdma_write(struct ibv_qp_ex *ibqp, u32 rkey, u64 addr)
 {
 	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_WRITE);
 
@@ -440,17 +440,17 @@ static void wr_rdma_write(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr)
 		sqe_set_rdma(sqe, rkey, addr);
 }
 
-static void wr_rdma_write_imm(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr, __be32 imm)
+static void wr_rdma_write_imm(struct ibv_qp_ex *ibqp, u32 rkey, u64 addr, __be32 imm)
 {
 	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_WRITE_IMM);
 
 	if (!sqe)
 		return;
 	sqe_set_rdma(sqe, rkey, addr);
-	sqe->imm = (__force uint32_t)imm;
+	sqe->imm = (__force u32)imm;
 }
 
-static void wr_rdma_read(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr)
+static void wr_rdma_read(struct ibv_qp_ex *ibqp, u32 rkey, u64 addr)
 {
 	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_READ);
 
@@ -458,8 +458,8 @@ static void wr_rdma_read(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr)
 		sqe_set_rdma(sqe, rkey, addr);
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr,
-			      uint64_t compare, uint64_t swap)
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ibqp, u32 rkey, u64 addr,
+			      u64 compare, u64 swap)
 {
 	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_CMP_SWP);
 
@@ -467,7 +467,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t ad
 		sqe_set_atomic(sqe, rkey, addr, compare, swap);
 }
 
-static void wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr, uint64_t add)
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, u32 rkey, u64 addr, u64 add)
 {
 	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_FETCH_ADD);
 
@@ -475,7 +475,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t 
 		sqe_set_atomic(sqe, rkey, addr, add, 0);
 }
 
-static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, u32 qpn, u32 qkey)
 {
 	struct rove_qp *qp = to_rove_qp_ex(ibqp);
 	int err;
@@ -500,7 +500,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge, const struct
 		wr_fail(qp, err);
 }
 
-static void wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey, uint64_t addr, uint32_t length)
+static void wr_set_sge(struct ibv_qp_ex *ibqp, u32 lkey, u64 addr, u32 length)
 {
 	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
 
@@ -573,9 +573,9 @@ static void wr_abort(struct ibv_qp_ex *ibqp)
 }
 
 /* The IBV_QP_EX_WITH_* flags of what a QP with @ops can send. */
-uint64_t rove_post_ex_flags(uint32_t ops)
+u64 rove_post_ex_flags(u32 ops)
 {
-	static const uint64_t flags[ROVE_WR_OPS] = {
+	static const u64 flags[ROVE_WR_OPS] = {
 		[ROVE_WR_SEND] = IBV_QP_EX_WITH_SEND,
 		[ROVE_WR_SEND_IMM] = IBV_QP_EX_WITH_SEND_WITH_IMM,
 		[ROVE_WR_SEND_INV] = IBV_QP_EX_WITH_SEND_WITH_INV,
@@ -585,8 +585,8 @@ uint64_t rove_post_ex_flags(uint32_t ops)
 		[ROVE_WR_CMP_SWP] = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP,
 		[ROVE_WR_FETCH_ADD] = IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
 	};
-	uint64_t all = 0;
-	uint32_t op;
+	u64 all = 0;
+	u32 op;
 
 	for (op = 0; op < ROVE_WR_OPS; op++)
 		if (ops & OP(op))
@@ -594,7 +594,7 @@ uint64_t rove_post_ex_flags(uint32_t ops)
 	return all;
 }
 
-void rove_post_init_ex(struct rove_qp *qp, uint64_t flags)
+void rove_post_init_ex(struct rove_qp *qp, u64 flags)
 {
 	struct ibv_qp_ex *qpx = &qp->vqp.qp_ex;
 

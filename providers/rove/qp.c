@@ -14,7 +14,7 @@
 
 /* ---- the table of QPs by number --------------------------------------------- */
 
-static uint32_t dir_index(uint32_t qpn)
+static u32 dir_index(u32 qpn)
 {
 	return qpn >> ROVE_QP_TABLE_BITS & ROVE_QP_TABLE_MASK;
 }
@@ -23,7 +23,7 @@ static uint32_t dir_index(uint32_t qpn)
  * Called with the lock of a CQ held in which the QP has a completion: the QP
  * stays until that one has been cleaned away, which takes the same lock.
  */
-struct rove_qp *rove_qp_find(struct rove_context *ctx, uint32_t qpn)
+struct rove_qp *rove_qp_find(struct rove_context *ctx, u32 qpn)
 {
 	struct rove_qp_leaf *leaf = smp_load_acquire(&ctx->qp_dir[dir_index(qpn)]);
 
@@ -32,8 +32,8 @@ struct rove_qp *rove_qp_find(struct rove_context *ctx, uint32_t qpn)
 
 static int table_insert(struct rove_context *ctx, struct rove_qp *qp)
 {
-	uint32_t qpn = qp->vqp.qp.qp_num;
-	uint32_t dir = dir_index(qpn);
+	u32 qpn = qp->vqp.qp.qp_num;
+	u32 dir = dir_index(qpn);
 	struct rove_qp_leaf *leaf;
 	int err = 0;
 
@@ -56,8 +56,8 @@ out:
 
 static void table_remove(struct rove_context *ctx, struct rove_qp *qp)
 {
-	uint32_t qpn = qp->vqp.qp.qp_num;
-	uint32_t dir = dir_index(qpn);
+	u32 qpn = qp->vqp.qp.qp_num;
+	u32 dir = dir_index(qpn);
 	struct rove_qp_leaf *leaf;
 
 	pthread_mutex_lock(&ctx->qp_mutex);
@@ -76,7 +76,7 @@ static void table_remove(struct rove_context *ctx, struct rove_qp *qp)
 
 static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 {
-	uint32_t ops = rove_post_ops(attr->qp_type);
+	u32 ops = rove_post_ops(attr->qp_type);
 
 	if (!ops || attr->srq || !check_comp_mask(attr->comp_mask, SUPPORTED_COMP_MASK))
 		return EOPNOTSUPP;
@@ -88,23 +88,23 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 	return attr->send_cq && attr->recv_cq ? 0 : EINVAL;
 }
 
-static bool queue_ok(uint32_t entries, uint32_t stride, uint32_t offset, uint32_t length)
+static bool queue_ok(u32 entries, u32 stride, u32 offset, u32 length)
 {
-	return !(entries & (entries - 1)) && stride % sizeof(uint64_t) == 0 &&
-	       offset % sizeof(uint64_t) == 0 && offset >= sizeof(struct rove_qp_hdr) &&
-	       offset + (uint64_t)entries * stride <= length;
+	return !(entries & (entries - 1)) && stride % sizeof(u64) == 0 &&
+	       offset % sizeof(u64) == 0 && offset >= sizeof(struct rove_qp_hdr) &&
+	       offset + (u64)entries * stride <= length;
 }
 
 /* Each WR that the limits allow fits its slot, and each slot the area. */
 static bool resp_ok(const struct urove_create_qp_resp *resp, const struct ibv_qp_cap *cap)
 {
-	uint64_t send_sges = (uint64_t)cap->max_send_sge * sizeof(struct rove_sge);
-	uint64_t recv_sges = (uint64_t)cap->max_recv_sge * sizeof(struct rove_sge);
+	u64 send_sges = (u64)cap->max_send_sge * sizeof(struct rove_sge);
+	u64 recv_sges = (u64)cap->max_recv_sge * sizeof(struct rove_sge);
 
 	if (!resp->sq_entries ||
 	    !queue_ok(resp->sq_entries, resp->sq_stride, resp->sq_offset, resp->length) ||
 	    sizeof(struct rove_sqe) + send_sges > resp->sq_stride ||
-	    sizeof(struct rove_sqe) + (uint64_t)resp->max_inline > resp->sq_stride ||
+	    sizeof(struct rove_sqe) + (u64)resp->max_inline > resp->sq_stride ||
 	    resp->max_inline > UINT16_MAX)
 		return false;
 	return !resp->rq_entries ||
@@ -112,8 +112,8 @@ static bool resp_ok(const struct urove_create_qp_resp *resp, const struct ibv_qp
 		sizeof(struct rove_rqe) + recv_sges <= resp->rq_stride);
 }
 
-static void init_wq(struct rove_wq *wq, uint32_t *prod, uint32_t *cons, void *slots,
-		    uint32_t entries, uint32_t stride, uint32_t max_sge)
+static void init_wq(struct rove_wq *wq, u32 *prod, u32 *cons, void *slots,
+		    u32 entries, u32 stride, u32 max_sge)
 {
 	pthread_spin_init(&wq->lock, PTHREAD_PROCESS_PRIVATE);
 	rove_ring_init(&wq->ring, prod, cons, slots, entries, stride);

@@ -13,7 +13,7 @@
 #define ABI_MIN		ROVE_ABI_VERSION
 #define ABI_MAX		ROVE_ABI_VERSION
 
-void *rove_map(struct ibv_context *ctx, uint64_t offset, size_t length)
+void *rove_map(struct ibv_context *ctx, u64 offset, size_t length)
 {
 	void *area = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, offset);
 
@@ -23,7 +23,7 @@ void *rove_map(struct ibv_context *ctx, uint64_t offset, size_t length)
 static void rove_free_context(struct ibv_context *ibctx)
 {
 	struct rove_context *ctx = to_rove_ctx(ibctx);
-	uint32_t i;
+	u32 i;
 
 	for (i = 0; i < ROVE_QP_TABLE_SIZE; i++)
 		free(ctx->qp_dir[i]);

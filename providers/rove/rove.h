@@ -27,7 +27,7 @@ struct rove_device {
 };
 
 struct rove_qp_leaf {
-	uint32_t users;
+	u32 users;
 	struct rove_qp *qp[ROVE_QP_TABLE_SIZE];
 };
 
@@ -35,7 +35,7 @@ struct rove_context {
 	struct verbs_context vctx;
 	struct rove_db_page *db;
 	size_t db_length;
-	uint32_t db_slots;
+	u32 db_slots;
 	pthread_mutex_t qp_mutex;	/* for changes of what follows */
 	struct rove_qp_leaf *qp_dir[ROVE_QP_TABLE_SIZE];
 };
@@ -45,7 +45,7 @@ struct rove_cq {
 	bool single_threaded;		/* the user promised: no locks */
 	pthread_spinlock_t lock;	/* ring.head, published, last_qp, cqe */
 	struct rove_cq_ring ring;
-	uint32_t published;		/* consumer index that the module knows */
+	u32 published;			/* consumer index that the module knows */
 	struct rove_qp *last_qp;	/* of the last completion, or NULL */
 	struct rove_cqe cqe;		/* what ibv_wc_read_*() read */
 	pthread_spinlock_t arm_lock;	/* arm_ring */
@@ -56,15 +56,15 @@ struct rove_cq {
 struct rove_wq {
 	pthread_spinlock_t lock;	/* ring.head, limit */
 	struct rove_ring ring;
-	uint32_t max_sge;
-	uint32_t limit;			/* what is before may be written */
-	uint8_t pad[64];		/* another thread writes what follows */
+	u32 max_sge;
+	u32 limit;			/* what is before may be written */
+	u8 pad[64];			/* another thread writes what follows */
 	/*
 	 * WRs known to be completed, running freely. A slot comes back as soon
 	 * as the module has copied it, but a WR that it still works on counts
 	 * against the queue's depth too. Written under the lock of the CQ.
 	 */
-	uint32_t completed;
+	u32 completed;
 };
 
 struct rove_qp {
@@ -73,12 +73,12 @@ struct rove_qp {
 	struct rove_wq rq;
 	struct rove_qp_hdr *hdr;
 	size_t length;			/* of the mapped area */
-	uint32_t db_slot;
-	uint32_t max_inline;
-	uint32_t ops;			/* bit for each allowed enum rove_wr_op */
+	u32 db_slot;
+	u32 max_inline;
+	u32 ops;			/* bit for each allowed enum rove_wr_op */
 	bool sq_sig_all;
 	/* ibv_wr_start() to ibv_wr_complete(); under sq.lock: */
-	uint32_t wr_start;		/* sq.ring.head then */
+	u32 wr_start;			/* sq.ring.head then */
 	int wr_err;			/* first error since */
 	struct rove_sqe *wr_sqe;	/* WR that setters may still change */
 	bool wr_addressed;		/* UD: it has an address */
@@ -86,7 +86,7 @@ struct rove_qp {
 
 struct rove_ah {
 	struct ibv_ah ibv_ah;
-	uint32_t ah;			/* handle for struct rove_sqe */
+	u32 ah;				/* handle for struct rove_sqe */
 };
 
 static inline struct rove_context *to_rove_ctx(struct ibv_context *ctx)
@@ -120,16 +120,16 @@ static inline struct rove_ah *to_rove_ah(struct ibv_ah *ah)
 }
 
 /* rove.c: an area of the module's, or NULL and errno. */
-void *rove_map(struct ibv_context *ctx, uint64_t offset, size_t length);
+void *rove_map(struct ibv_context *ctx, u64 offset, size_t length);
 
 /* verbs.c */
 int rove_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t attr_size);
-int rove_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
+int rove_query_port(struct ibv_context *ctx, u8 port, struct ibv_port_attr *attr);
 int rove_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
 struct ibv_pd *rove_alloc_pd(struct ibv_context *ctx);
 int rove_dealloc_pd(struct ibv_pd *pd);
-struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, u64 iova,
 			   int access);
 int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		  int access);
@@ -144,14 +144,14 @@ int rove_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int rove_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr);
 int rove_destroy_qp(struct ibv_qp *qp);
-struct rove_qp *rove_qp_find(struct rove_context *ctx, uint32_t qpn);
+struct rove_qp *rove_qp_find(struct rove_context *ctx, u32 qpn);
 
 /* post.c */
 int rove_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int rove_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-uint32_t rove_post_ops(enum ibv_qp_type type);
-uint64_t rove_post_ex_flags(uint32_t ops);
-void rove_post_init_ex(struct rove_qp *qp, uint64_t flags);
+u32 rove_post_ops(enum ibv_qp_type type);
+u64 rove_post_ex_flags(u32 ops);
+void rove_post_init_ex(struct rove_qp *qp, u64 flags);
 
 /* cq.c */
 struct ibv_cq *rove_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel,
@@ -160,6 +160,6 @@ struct ibv_cq_ex *rove_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_
 int rove_destroy_cq(struct ibv_cq *cq);
 int rove_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 int rove_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-void rove_cq_clean(struct rove_cq *cq, uint32_t qpn);
+void rove_cq_clean(struct rove_cq *cq, u32 qpn);
 
 #endif /* ROVE_H */

@@ -13,7 +13,7 @@ int rove_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
 {
 	struct ib_uverbs_ex_query_device_resp resp;
 	size_t resp_size = sizeof(resp);
-	uint64_t fw_ver;
+	u64 fw_ver;
 	int err;
 
 	err = ibv_cmd_query_device_any(ctx, input, attr, attr_size, &resp, &resp_size);
@@ -27,7 +27,7 @@ int rove_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
 	return 0;
 }
 
-int rove_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr)
+int rove_query_port(struct ibv_context *ctx, u8 port, struct ibv_port_attr *attr)
 {
 	struct ibv_query_port cmd;
 
@@ -37,7 +37,7 @@ int rove_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr 
 /* The clock of the completions' timestamps, which counts nanoseconds. */
 int rove_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 {
-	uint32_t known = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
+	u32 known = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
 
 	if (values->comp_mask != known)
 		return EINVAL;
@@ -75,7 +75,7 @@ int rove_dealloc_pd(struct ibv_pd *pd)
 	return err;
 }
 
-struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, u64 iova,
 			   int access)
 {
 	struct ib_uverbs_reg_mr_resp resp;

@@ -936,6 +936,8 @@ TEST(reset_empties_the_queues)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 	struct ibv_recv_wr rwr = {};
+	uint64_t buf[FAKE_WQE_SIZE / 8];
+	enum rove_fault fault;
 	struct rove_cq_ring ring;
 	struct fake_qp fq;
 	struct ibv_qp *qp;
@@ -946,12 +948,23 @@ TEST(reset_empties_the_queues)
 	qp = rts_qp(IBV_QPT_RC);
 	ring = fake_cq_ring(cq);
 	for (round = 0; round < 3; round++) {
+		/* So that indices are further on than the queue is deep. */
+		fq = fake_qp(qp);
+		for (i = 1; i < 2 * DEPTH; i++) {
+			CHECK_EQ(post_send(qp, &wr), 0);
+			CHECK(fake_take_send(&fq, (void *)buf, &fault));
+			complete(&fq, &ring, i);
+			CHECK_EQ(fake.ops.poll_cq(cq, 1, &wc), 1);
+		}
+		CHECK_EQ(fake_modify_qp(qp, IBV_QPS_RESET), 0);
+		fake_modify_qp(qp, IBV_QPS_RTS);
+
 		for (i = 0; i < DEPTH; i++) {
 			CHECK_EQ(post_send(qp, &wr), 0);
 			CHECK_EQ(post_recv(qp, &rwr), 0);
 		}
 		CHECK_EQ(post_send(qp, &wr), ENOMEM);
-		fq = fake_qp(qp);
+		CHECK_EQ(post_recv(qp, &rwr), ENOMEM);
 		complete(&fq, &ring, 2);
 		complete_recv(qp, &ring);
 
