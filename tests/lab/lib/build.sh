@@ -90,7 +90,9 @@ compile_module() {
 # Messages name files as they are called in the checkout.
 kernel_make() (
 	set -o pipefail
-	run_kbuild "$@" 2>&1 | sed -u "s|$2/||g; s|/build/||g" >&2
+	# The three lines on pahole are about BTF, which is not made here.
+	run_kbuild "$@" 2>&1 |
+		sed -u "/^warning: pahole version differs/,+2d; s|$2/||g; s|/build/||g" >&2
 )
 
 run_kbuild() {
