@@ -5,6 +5,7 @@ error with its status, its events and what it leaves of the other requests."""
 
 import errno
 import random
+import socket
 import struct
 import time
 
@@ -1076,8 +1077,9 @@ def new_api(_, x, y):
     x.sent_well([1, 2, 3, 4, 5, 6])
     wcs = y.received_well([1, 2, 3])
     equal([wc.byte_len for wc in wcs], [5000, 13, 777], "lengths")
-    equal(wcs[1].imm_data, 0x01020304, "immediate data")
-    equal(wcs[2].imm_data, 0x0a0b0c0d, "immediate data of the write")
+    # These calls, unlike SendWR, bring the number into the order of the wire.
+    equal(socket.ntohl(wcs[1].imm_data), 0x01020304, "immediate data")
+    equal(socket.ntohl(wcs[2].imm_data), 0x0a0b0c0d, "immediate data of the write")
     same(inbox.get(5000), pattern(9000)[:5000], "SEND")
     same(inbox.get(13, 8000), pattern(9000)[:10] + pattern(9000)[99:102], "SEND of two pieces")
     same(dst.get(777), pattern(9000)[5:782], "WRITE with immediate data")

@@ -119,7 +119,7 @@ unused_gid() {
 	run_client "$LIMIT" ibv_rc_pingpong -d "$RB" -g 63 "$IP_A"
 	cat "$T/client"
 	stop "$SERVER"
-	[ "$CLIENT_STATUS" = 1 ] && grep -qiE "fail|can't read" "$T/client"
+	[ "$CLIENT_STATUS" = 1 ] && grep -qiE "fail|can't|couldn't" "$T/client"
 }
 
 t "ibv_devices" devices
