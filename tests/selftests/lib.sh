@@ -123,9 +123,9 @@ set_address() {
 	ip netns exec "$1" sysctl -qw "net.ipv6.conf.$2.accept_dad=0" \
 		"net.ipv6.conf.$2.dad_transmits=0"
 	ip -n "$1" link set lo up
-	ip -n "$1" addr add "$3/24" dev "$2" &&
-		ip -n "$1" addr add "$4/64" dev "$2" nodad &&
-		ip -n "$1" link set "$2" up
+	ip -n "$1" addr replace "$3/24" dev "$2" &&
+		ip -n "$1" link set "$2" up &&
+		ip -n "$1" addr replace "$4/64" dev "$2" nodad
 }
 
 # For scripts that need both ends.  Those that make their own leave it out.
@@ -191,7 +191,7 @@ counter() {
 # was written by counters_of.
 counters_of() {
 	rdma statistic show link "$1/1" | awk '
-		{ for (i = 3; i < NF; i += 2) print $i, $(i + 1) }'
+		{ for (i = $1 == "link" ? 3 : 1; i < NF; i += 2) print $i, $(i + 1) }'
 }
 
 no_rise() {
