@@ -145,6 +145,12 @@ preload() {
 		-- env "LD_PRELOAD=$lib" python3 "$T/echo.py" client "$IP_A" && client_says "the same"
 }
 
+# What takes minutes is run when it was asked for by name.
+long() {
+	[ -n "$ONLY" ] || skip "takes minutes: ask for it by name"
+	"$@"
+}
+
 itself() {
 	AT_B=("${AT_A[@]}")
 	"$@"
@@ -169,15 +175,16 @@ t "ucmatose to the own address" itself cm_tool ucmatose -c 10
 t "udaddy" cm_tool udaddy
 t "udaddy -c 100" cm_tool udaddy -c "$MANY"
 t "udaddy, IPv6" cm_tool_v6 udaddy -f ipv6 -c 10
-t "rstream" stream rstream
+# All sizes, as they are without -S, take minutes.
+t "rstream" stream rstream -S 4000 -C 200
 for option in a b f n r v; do
-	t "rstream -T $option" stream rstream -T "$option"
+	t "rstream -T $option" stream rstream -T "$option" -S 4000 -C 200
 done
-t "rstream -T v -S all" stream rstream -T v -S all
+t "rstream -T v -S all" long stream rstream -T v -S all
 t "rstream -T v -S 65537" stream rstream -T v -S 65537 -C 50
-t "riostream" stream riostream
+t "riostream" stream riostream -S 4000 -C 200
 for option in a b n v; do
-	t "riostream -T $option" stream riostream -T "$option"
+	t "riostream -T $option" stream riostream -T "$option" -S 4000 -C 200
 done
 t "a TCP program over rsockets" preload
 t "cmtime" cm_tool cmtime -c "$MANY"
