@@ -88,6 +88,15 @@ static inline void rove_compat_hrtimer_setup(struct hrtimer *timer,
 })
 #endif
 
+/* 6.12, but for its latest: no allocation by type. GFP_KERNEL if nothing is said. */
+#ifndef ROVE_HAVE_KZALLOC_OBJ
+#include <linux/slab.h>
+
+#define rove_compat_gfp(none, gfp, ...)	gfp
+#define kzalloc_obj(obj, ...)						\
+	((typeof(obj) *)kzalloc(sizeof(obj), rove_compat_gfp(, ##__VA_ARGS__, GFP_KERNEL)))
+#endif
+
 /* 6.12: the same under another name. */
 #ifndef ROVE_HAVE_UMEM_GET_VA
 #define ib_umem_get_va	ib_umem_get

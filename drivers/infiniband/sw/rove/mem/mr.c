@@ -153,37 +153,33 @@ static u8 *address(const struct rove_mr *mr, u64 va, u32 len, u32 *room)
 	return (u8 *)(mr->blocks[pos >> mr->shift] + (unsigned long)off);
 }
 
-/* Bytes of the largest aligned word that begins at @p and ends within @len bytes. */
-static u32 word_size(const u8 *p, u32 len)
+/* Bytes of the largest aligned word, up to 4, that begins at @p and ends within @len. */
+static u32 small_word(const u8 *p, u32 len)
 {
-	u32 size = 1U << __ffs((unsigned long)p | 8);
+	u32 size = 1U << __ffs((unsigned long)p | 4);
 
 	while (size > len)
 		size /= 2;
 	return size;
 }
 
-/* Ascending, aligned words whole. For short lengths. */
+/* Ascending, aligned words of 8 bytes and less whole. For short lengths. */
 static void store_words(u8 *dst, const u8 *src, u32 len)
 {
 	u32 n;
 
 	for (; len; len -= n, dst += n, src += n) {
-		n = word_size(dst, len);
-		switch (n) {
-		case 8:
+		for (; len >= 8 && IS_ALIGNED((unsigned long)dst, 8); len -= 8, dst += 8, src += 8)
 			WRITE_ONCE(*(u64 *)dst, get_unaligned((const u64 *)src));
-			break;
-		case 4:
+		if (!len)
+			return;
+		n = small_word(dst, len);
+		if (n == 4)
 			WRITE_ONCE(*(u32 *)dst, get_unaligned((const u32 *)src));
-			break;
-		case 2:
+		else if (n == 2)
 			WRITE_ONCE(*(u16 *)dst, get_unaligned((const u16 *)src));
-			break;
-		default:
+		else
 			WRITE_ONCE(*dst, *src);
-			break;
-		}
 	}
 }
 
@@ -193,21 +189,17 @@ static void load_words(u8 *dst, const u8 *src, u32 len)
 	u32 n;
 
 	for (; len; len -= n, dst += n, src += n) {
-		n = word_size(src, len);
-		switch (n) {
-		case 8:
+		for (; len >= 8 && IS_ALIGNED((unsigned long)src, 8); len -= 8, dst += 8, src += 8)
 			put_unaligned(READ_ONCE(*(const u64 *)src), (u64 *)dst);
-			break;
-		case 4:
+		if (!len)
+			return;
+		n = small_word(src, len);
+		if (n == 4)
 			put_unaligned(READ_ONCE(*(const u32 *)src), (u32 *)dst);
-			break;
-		case 2:
+		else if (n == 2)
 			put_unaligned(READ_ONCE(*(const u16 *)src), (u16 *)dst);
-			break;
-		default:
+		else
 			*dst = READ_ONCE(*src);
-			break;
-		}
 	}
 }
 

@@ -12,7 +12,8 @@ struct rove_area *rove_area_alloc(u32 len)
 	if (!area)
 		return NULL;
 	area->len = PAGE_ALIGN(len);
-	area->addr = vmalloc_user(area->len);
+	/* Charged to who makes it: a process may ask for many. */
+	area->addr = __vmalloc(area->len, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!area->addr) {
 		kfree(area);
 		return NULL;

@@ -12,7 +12,7 @@
 #include <linux/types.h>
 
 struct rove_area {
-	void *addr;		/* page-aligned, zeroed, mappable by remap_vmalloc_range() */
+	void *addr;		/* vmalloc'ed in single pages, zeroed */
 	u32 len;		/* whole pages */
 	refcount_t refs;
 };

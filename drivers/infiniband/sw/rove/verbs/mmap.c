@@ -42,6 +42,20 @@ void rove_mmap_free(struct rdma_user_mmap_entry *entry)
 	kfree(e);
 }
 
+static int insert_pages(struct vm_area_struct *vma, const struct rove_area *area)
+{
+	unsigned long off;
+	int err;
+
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	for (off = 0; off < area->len; off += PAGE_SIZE) {
+		err = vm_insert_page(vma, vma->vm_start + off, vmalloc_to_page(area->addr + off));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int rove_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
@@ -54,7 +68,7 @@ int rove_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 		return -EINVAL;
 
 	e = container_of(entry, struct mmap_entry, rdma);
-	err = remap_vmalloc_range(vma, e->area->addr, 0);
+	err = insert_pages(vma, e->area);
 	rdma_user_mmap_entry_put(entry);
 	return err;
 }
