@@ -14,7 +14,7 @@
 #include <infiniband/driver.h>
 
 #if IBVERBS_PABI_VERSION < 34
-#error rdma-core is too old: version 49 or later is needed
+#error rdma-core is too old: version 34 or later is needed
 #endif
 
 /* 57: ibv_cmd_get_context() takes file descriptors opened by somebody else. */
