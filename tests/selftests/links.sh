@@ -22,6 +22,18 @@ del() { rdma link del "$RA"; }
 
 linked() { rdma link show "$1/1" >/dev/null 2>&1; }
 
+# fresh COMMAND...: without links, whatever the test before left.
+fresh() {
+	local link
+
+	for link in "$RA" "$RB" "${RA}x" rtrxe; do
+		rdma link del "$link" 2>/dev/null
+	done
+	a ip link del more0 2>/dev/null
+	a ip link del tunnel 2>/dev/null
+	"$@"
+}
+
 # Listener and device come and go, in that namespace and no other.
 add_and_delete() {
 	local i
@@ -110,7 +122,7 @@ rxe_has_port() {
 	[ "${LAB_KERNEL:-}" != stock ] || skip "rxe of this kernel knows one namespace only"
 	a ip link add more0 type veth peer name more1
 	a ip link set more0 up
-	a rdma link add rtrxe type rxe netdev more0 || skip "rxe does not take the netdev"
+	a rdma link add rtrxe type rxe netdev more0 2>"$T/said" || skip "rxe: $(cat "$T/said")"
 	fails "in use" a rdma link add "$RA" type "$TYPE" netdev "$EA"
 	local status=$?
 	rdma link del rtrxe
@@ -146,7 +158,7 @@ out = subprocess.run(["ip", "-j", "addr", "show", "dev", sys.argv[1]],
                      stdout=subprocess.PIPE, check=True).stdout
 for one in json.loads(out)[0]["addr_info"]:
     address = one["local"] if one["family"] == "inet6" else "::ffff:" + one["local"]
-    print(ipaddress.IPv6Address(address).exploded)' "$EA" | sort -u
+    print(ipaddress.IPv6Address(address).packed.hex(":", 2))' "$EA" | sort -u
 }
 
 same_gids() { [ "$(gids "$RA")" = "$(addresses a)" ]; }
@@ -225,42 +237,37 @@ no_ipv6() {
 
 # fe80 addresses that are not made: none is listed.
 no_link_local() {
-	local end
-
 	with_ipv6 1
 	a ip link set "$EA" down
 	b ip link set "$EB" down
 	a ip link set "$EA" addrgenmode none
 	b ip link set "$EB" addrgenmode none
-	set_address "$NS_A" "$EA" "$IP_A" "$IP6_A" 2>/dev/null
-	set_address "$NS_B" "$EB" "$IP_B" "$IP6_B" 2>/dev/null
-	for end in a b; do
-		"$end" ip addr show
-	done
+	set_address "$NS_A" "$EA" "$IP_A" "$IP6_A" && set_address "$NS_B" "$EB" "$IP_B" "$IP6_B" ||
+		return
 	make_links || return
 	table_is_right "no link-local address" || return
 	! gids "$RA" | grep '^fe80' || return
 	every_gid
 }
 
-t "link add and del, $ROUNDS times" add_and_delete
-t "two links of a namespace share a listener" two_links
-t "refused: the name is taken" name_taken
-t "refused: the netdev has a link" netdev_taken
-t "refused: no such netdev" no_netdev
-t "refused: not an Ethernet netdev" wrong_kind
-t "refused: the loopback netdev" loopback_refused
-t "refused: port 4791 is taken" port_taken
-t "refused: rxe has port 4791" rxe_has_port
-t "refused: bad names" bad_name
-t "refused: no such type" no_such_type
-t "refused: deleted twice" delete_twice
-t "GIDs are the netdev's addresses" gids_follow
+t "link add and del, $ROUNDS times" fresh add_and_delete
+t "two links of a namespace share a listener" fresh two_links
+t "refused: the name is taken" fresh name_taken
+t "refused: the netdev has a link" fresh netdev_taken
+t "refused: no such netdev" fresh no_netdev
+t "refused: not an Ethernet netdev" fresh wrong_kind
+t "refused: the loopback netdev" fresh loopback_refused
+t "refused: port 4791 is taken" fresh port_taken
+t "refused: rxe has port 4791" fresh rxe_has_port
+t "refused: bad names" fresh bad_name
+t "refused: no such type" fresh no_such_type
+t "refused: deleted twice" fresh delete_twice
+t "GIDs are the netdev's addresses" fresh gids_follow
 t "every GID works" every_gid
 t "the GID of the IPv4 address comes early" v4_is_early
 t "both links deleted" unlink_both
-t "IPv6 off: IPv4 works" no_ipv6
+t "IPv6 off: IPv4 works" fresh no_ipv6
 t "both links deleted again" unlink_both
-t "no link-local addresses: no such GIDs" no_link_local
+t "no link-local addresses: no such GIDs" fresh no_link_local
 t "both links deleted at last" unlink_both
 run_tests
