@@ -12,7 +12,7 @@
 #include "unit.h"
 
 #define POSTERS		2	/* one QP each */
-#define WRS		6000U	/* of each poster */
+#define WRS		4000U	/* of each poster */
 #define DEPTH		16
 #define ENTRIES		(2 * POSTERS * 2 * DEPTH)
 
@@ -217,7 +217,7 @@ TEST(race)
 	struct ibv_qp *qp;
 	int i, n = 0;
 
-	alarm(120);
+	alarm(400);
 	ctx = fake_open();
 	cq = fake_create_cq(ctx, ENTRIES);
 	cq_ring = fake_cq_ring(cq);
