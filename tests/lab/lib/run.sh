@@ -27,6 +27,7 @@ cmd_shell() {
 	check_run_options
 	[ -t 0 ] || usage_error "shell: needs a terminal"
 
+	TERMINAL=$(stty -g)
 	prepare_run /dev/null "$@" || exit "$EXIT_LAB"
 	boot_guest
 	judge_run
@@ -168,7 +169,8 @@ boot_guest() {
 	cats+=($!)
 	ulimit -c 0
 
-	"start_$KIND" &
+	# Spelled out, or bash takes the terminal away from it.
+	"start_$KIND" <&0 &
 	GUEST=$!
 	(
 		# Not a child's pipe end that keeps a reader of ours waiting.
@@ -214,6 +216,7 @@ kill_guest() {
 }
 
 end_run() {
+	[ -z "${TERMINAL:-}" ] || stty "$TERMINAL"
 	end_watchdog
 	kill_guest
 	[ -n "${LAB_KEEP:-}" ] || rm -rf --one-file-system "${RUN:?}"
