@@ -25,8 +25,6 @@
 #define PAGE_BYTES	SZ_64K
 /* When a page cannot be had: any packet fits. */
 #define SMALL_BYTES	SZ_8K
-/* A page with less left (and with less than the train wants) is not begun. */
-#define MIN_ROOM	SZ_16K
 /* A packet up to this length goes into the skb's linear part: no page to hold. */
 #define LINEAR_MAX	192
 
@@ -110,33 +108,61 @@ static bool next_page(struct pool *pool)
 	return begin_page(pool, at);
 }
 
-/* Room for at least @len bytes, for up to @want if it can be had. */
-static bool open_pool(struct pool *pool, u32 len, u32 want)
+/* A new stretch for @t, in this page or the next, with room for @len bytes. */
+static bool begin_frag(struct rove_train *t, struct pool *pool, u32 len)
 {
 	struct page *page = pool->pages[pool->at];
-	u32 need = max(len, min_t(u32, want, MIN_ROOM));
+	struct rove_train_frag *f;
 
-	lockdep_assert_in_softirq();
-	if (WARN_ON_ONCE(pool->open))
-		pool->off = page_size(page);
-	else if (is_idle(page))
+	if (is_idle(page))
 		pool->off = 0;
-
-	if (page_size(page) - pool->off < need) {
+	if (page_size(page) - pool->off < len) {
 		if (!next_page(pool))
 			return false;
-		if (page_size(pool->pages[pool->at]) < len)
+		page = pool->pages[pool->at];
+		if (page_size(page) < len)
 			return false;
 	}
-	pool->open = true;
+	f = &t->frags[t->nr_frags++];
+	f->page = page;
+	f->off = pool->off;
+	f->len = 0;
+	t->next = page_address(page) + f->off;
+	t->room = page_size(page) - f->off;
 	return true;
 }
 
-/* @used bytes of the page are an skb's now. */
-static void close_pool(struct pool *pool, u32 used)
+/* From here on the page is not used again before whoever has the stretch is done. */
+static void end_frag(struct rove_train *t, struct pool *pool)
 {
-	pool->off += ALIGN(used, SMP_CACHE_BYTES);
+	struct rove_train_frag *f = &t->frags[t->nr_frags - 1];
+
+	get_page(f->page);
+	if (f->page == pool->pages[pool->at])
+		pool->off = f->off + ALIGN(f->len, SMP_CACHE_BYTES);
+}
+
+/* The open train goes on in the next page. */
+static bool grow(struct rove_train *t, u32 len)
+{
+	struct pool *pool = this_cpu_ptr(pools);
+
+	if (t->nr_frags == ROVE_TRAIN_FRAGS)
+		return false;
+	end_frag(t, pool);
+	if (begin_frag(t, pool, len))
+		return true;
+	put_page(t->frags[t->nr_frags - 1].page);
+	t->room = 0;
+	return false;
+}
+
+/* No train is open any more. */
+static void close_train(struct rove_train *t, struct pool *pool)
+{
 	pool->open = false;
+	t->nr_frags = 0;
+	t->count = 0;
 }
 
 /* Limits of a train over @dst: the device splits it, or whoever splits in its stead. */
@@ -154,9 +180,9 @@ static void set_limits(struct rove_train *t, const struct dst_entry *dst)
 	t->max_count = t->single ? 1 : min_t(u32, MAX_PIECES, READ_ONCE(dev->gso_max_segs));
 	/* The stack compares the frame with gso_max_size, and wants less than that. */
 	max = max > link ? max - link - 1 : 0;
-	t->room = min_t(u32, max, U16_MAX) - hdr;
+	t->max_used = min_t(u32, max, U16_MAX) - hdr;
 	if (max <= hdr || t->max_count < 2) {
-		t->room = U16_MAX - hdr;
+		t->max_used = U16_MAX - hdr;
 		t->max_count = 1;
 	}
 }
@@ -165,20 +191,22 @@ static int open_train(struct rove_train *t, u32 len)
 {
 	struct pool *pool = this_cpu_ptr(pools);
 	struct dst_entry *dst;
-	struct page *page;
 
+	lockdep_assert_in_softirq();
 	dst = rove_route_get(t->route, t->path);
 	if (IS_ERR(dst))
 		return PTR_ERR(dst);
 	set_limits(t, dst);
-	if (len > t->room)
+	if (len > t->max_used)
 		return -EMSGSIZE;
-	if (!open_pool(pool, len, min(t->room, t->max_count * len)))
-		return -ENOMEM;
 
-	page = pool->pages[pool->at];
-	t->buf = page_address(page) + pool->off;
-	t->room = min_t(u32, t->room, page_size(page) - pool->off);
+	/* Then what lies behind pool->off is somebody's. */
+	if (WARN_ON_ONCE(pool->open) && !next_page(pool))
+		return -ENOMEM;
+	t->nr_frags = 0;
+	if (!begin_frag(t, pool, len))
+		return -ENOMEM;
+	pool->open = true;
 	t->used = 0;
 	t->piece = len;
 	t->closed = false;
@@ -194,6 +222,7 @@ void rove_train_begin(struct rove_train *t, struct rove_path *path, struct rove_
 	t->route = route;
 	t->count = 0;
 	t->used = 0;
+	t->nr_frags = 0;
 	t->reserved = 0;
 	t->single = false;
 
@@ -219,17 +248,17 @@ u8 *rove_train_reserve(struct rove_train *t, u32 len)
 		if (unlikely(err))
 			return ERR_PTR(err);
 	} else if (t->closed || t->count == t->max_count || len > t->piece ||
-		   len > t->room - t->used) {
+		   len > t->max_used - t->used || (len > t->room && !grow(t, len))) {
 		return ERR_PTR(-EAGAIN);
 	}
 	t->reserved = len;
-	return t->buf + t->used;
+	return t->next;
 }
 
 void rove_train_commit(struct rove_train *t, u32 hdr_len)
 {
 	u32 len = t->reserved - ROVE_ICRC_LEN;
-	u8 *p = t->buf + t->used;
+	u8 *p = t->next;
 	u32 crc;
 
 	/* Small packets in one go. */
@@ -244,6 +273,9 @@ void rove_train_commit(struct rove_train *t, u32 hdr_len)
 
 	t->closed = t->reserved < t->piece;
 	t->used += t->reserved;
+	t->frags[t->nr_frags - 1].len += t->reserved;
+	t->next += t->reserved;
+	t->room -= t->reserved;
 	t->reserved = 0;
 	t->count++;
 }
@@ -252,7 +284,7 @@ void rove_train_cancel(struct rove_train *t)
 {
 	t->reserved = 0;
 	if (!t->count)
-		close_pool(this_cpu_ptr(pools), 0);
+		close_train(t, this_cpu_ptr(pools));
 }
 
 static struct sk_buff *get_skb(struct pool *pool, u32 len)
@@ -277,8 +309,8 @@ static struct sk_buff *make_skb(struct rove_train *t, struct pool *pool,
 {
 	u32 headroom = LL_RESERVED_SPACE(dst->dev) + dst->header_len + sizeof(struct ipv6hdr) +
 		       sizeof(struct udphdr);
-	bool linear = t->count == 1 && t->used <= LINEAR_MAX;
-	struct page *page = virt_to_head_page(t->buf);
+	bool linear = t->count == 1 && t->nr_frags == 1 && t->used <= LINEAR_MAX;
+	struct rove_train_frag *f;
 	struct sk_buff *skb;
 
 	skb = get_skb(pool, headroom + (linear ? t->used : 0));
@@ -286,14 +318,17 @@ static struct sk_buff *make_skb(struct rove_train *t, struct pool *pool,
 		return NULL;
 	skb_reserve(skb, headroom);
 	if (linear) {
-		skb_put_data(skb, t->buf, t->used);
-		close_pool(pool, 0);
+		skb_put_data(skb, t->next - t->used, t->used);
 		return skb;
 	}
-	get_page(page);
-	skb_add_rx_frag(skb, 0, page, t->buf - (u8 *)page_address(page), t->used,
-			ALIGN(t->used, SMP_CACHE_BYTES));
-	close_pool(pool, t->used);
+	end_frag(t, pool);
+	for (f = t->frags; f < t->frags + t->nr_frags; f++) {
+		if (f->len)
+			skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, f->page, f->off, f->len,
+					ALIGN(f->len, SMP_CACHE_BYTES));
+		else
+			put_page(f->page);
+	}
 	return skb;
 }
 
@@ -371,8 +406,9 @@ int rove_train_flush(struct rove_train *t)
 		return 0;
 	skb = make_skb(t, pool, dst);
 	if (unlikely(!skb)) {
-		close_pool(pool, 0);
-		t->count = 0;
+		while (--t->nr_frags)
+			put_page(t->frags[t->nr_frags - 1].page);
+		close_train(t, pool);
 		return -ENOMEM;
 	}
 	atomic_add(t->count, &t->path->ip_id);
@@ -380,7 +416,7 @@ int rove_train_flush(struct rove_train *t)
 	skb_dst_set(skb, dst_clone(dst));
 	skb->priority = t->path->priority;
 	skb_set_hash(skb, t->path->hash, PKT_HASH_TYPE_L4);
-	t->count = 0;
+	close_train(t, pool);
 
 	/* The dst holds its device, and the device its namespace. */
 	net = dev_net(dst->dev);

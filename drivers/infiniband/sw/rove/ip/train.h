@@ -15,23 +15,38 @@
 #include <linux/types.h>
 #include "../wire/icrc.h"
 
+struct page;
 struct rove_path;
 struct rove_route;
+
+/* A stretch of a page; a packet never lies in two. */
+struct rove_train_frag {
+	struct page *page;
+	u32 off;
+	u32 len;
+};
+
+#define ROVE_TRAIN_FRAGS	4
 
 struct rove_train {
 	struct rove_path *path;
 	struct rove_route *route;
-	u8 *buf;		/* first packet of the open train */
-	u32 used;		/* bytes in the open train */
-	u32 piece;		/* length of its packets */
+	/* the open train */
 	u32 count;		/* packets in it */
-	u32 reserved;		/* bytes handed out, not committed yet */
-	u32 room;		/* bytes that the open train may have */
-	u32 max_count;		/* packets that it may have */
+	u32 max_count;		/* that it may have */
+	u32 used;		/* bytes in it */
+	u32 max_used;
+	u32 piece;		/* length of its packets */
 	bool closed;		/* its last packet was shorter */
 	bool single;		/* no trains; may be set after rove_train_begin() */
 	u16 ip_id;		/* of the first packet */
 	struct rove_icrc_flow flow;
+	/* where it lies; the last one grows */
+	u32 nr_frags;
+	struct rove_train_frag frags[ROVE_TRAIN_FRAGS];
+	u8 *next;		/* behind its last packet */
+	u32 room;		/* bytes there */
+	u32 reserved;		/* of them handed out, not committed yet */
 };
 
 /* Nothing is allocated or looked up yet. */
