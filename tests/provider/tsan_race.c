@@ -5,6 +5,7 @@
  * to complete, in order and once; a doorbell that nobody heard ends in the alarm.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -146,13 +147,16 @@ static void post_ex(struct ibv_qp *qp, uint32_t *next)
 static void *poster(void *arg)
 {
 	struct run *r = arg;
-	uint32_t next = 0, i;
+	uint32_t next = 0, before, i;
 
 	for (i = 0; next < WRS; i++) {
+		before = next;
 		if (i % 2)
 			post_list(r->fq.qp, &next);
 		else
 			post_ex(r->fq.qp, &next);
+		if (next == before)
+			sched_yield();
 	}
 	return NULL;
 }
@@ -175,6 +179,8 @@ static void *poller(void *arg)
 	while (!all_polled()) {
 		fake.ops.req_notify_cq(cq, 0);
 		n = fake.ops.poll_cq(cq, 5, wc);
+		if (!n)
+			sched_yield();
 		for (i = 0; i < n; i++) {
 			for (j = 0; j < POSTERS; j++) {
 				if (runs[j].fq.qp->qp_num != wc[i].qp_num)
