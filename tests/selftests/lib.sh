@@ -287,7 +287,8 @@ server_is_up() {
 	kill -0 "$SERVER" 2>/dev/null || return 0
 	case $1 in
 	tcp:*) listens "$SERVER" "${1#*:}" ;;
-	cm:*) cm_listens "${1#*:}" ;;
+	# Shown as listening a little before requests are taken.
+	cm:*) cm_listens "${1#*:}" && sleep 0.2 && cm_listens "${1#*:}" ;;
 	log:*) grep -qE -- "${1#*:}" "$T/server" ;;
 	esac
 }
