@@ -167,10 +167,11 @@ static int engine_thread(void *arg)
 			break;
 
 		tell_posters(e, 0);
-		do {
-			spin(e);
-			tell_posters(e, 1);
-		} while (look_at_all(e) && single_task_running() && !kthread_should_stop());
+		spin(e);
+		tell_posters(e, 1);
+		/* What was rung before the posters knew; what they ring now they also kick. */
+		while (look_at_all(e))
+			cond_resched();
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
@@ -209,6 +210,8 @@ void rove_engine_add(struct rove_engine *e, struct rove_uctx *u)
 void rove_engine_remove(struct rove_engine *e, struct rove_uctx *u)
 {
 	mutex_lock(&e->lock);
+	/* The page may outlive the context: a later post is to learn it from its call. */
+	WRITE_ONCE(u->db->need_wakeup, 1);
 	list_del(&u->engine_node);
 	mutex_unlock(&e->lock);
 }
