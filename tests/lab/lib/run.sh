@@ -216,9 +216,11 @@ kill_guest() {
 }
 
 end_run() {
-	[ -z "${TERMINAL:-}" ] || stty "$TERMINAL"
-	end_watchdog
+	# Another signal must not interrupt this.
+	trap '' INT TERM HUP
 	kill_guest
+	end_watchdog
+	[ -z "${TERMINAL:-}" ] || stty "$TERMINAL" 2>/dev/null
 	[ -n "${LAB_KEEP:-}" ] || rm -rf --one-file-system "${RUN:?}"
 }
 
