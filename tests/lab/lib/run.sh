@@ -325,6 +325,8 @@ judge_run() {
 		say "the guest died; the end of its console:"
 		tail -n 60 "$RUN/console" | sed 's/^/  | /' >&2
 		[ ! -s "$RUN/qemu.log" ] || sed 's/^/  | /' "$RUN/qemu.log" >&2
+		# Before there was anything of ours in it?
+		grep -q 'lab: begin' "$RUN/kernel.log" || return "$EXIT_LAB"
 		return "$EXIT_FAULT"
 	fi
 	[ "$faults" = 0 ] || return "$EXIT_FAULT"
