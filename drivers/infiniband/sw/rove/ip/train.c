@@ -332,7 +332,11 @@ static struct sk_buff *make_skb(struct rove_train *t, struct pool *pool,
 	return skb;
 }
 
-/* A single packet goes without UDP checksum, since its ICRC covers all of it. */
+/*
+ * The ICRC covers all that a UDP checksum would, but GRO lets packets without one
+ * overtake those that it has gathered. So single packets have a checksum as trains
+ * must, which the device computes; where no trains go nothing can be overtaken.
+ */
 static void push_udp(const struct rove_train *t, struct sk_buff *skb)
 {
 	const struct rove_path *path = t->path;
@@ -343,12 +347,9 @@ static void push_udp(const struct rove_train *t, struct sk_buff *skb)
 	uh->dest = htons(ROVE_UDP_PORT);
 	uh->len = htons(skb->len);
 	uh->check = 0;
-	if (t->count == 1)
+	if (t->single)
 		return;
 
-	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
-	skb_shinfo(skb)->gso_size = t->piece;
-	skb_shinfo(skb)->gso_segs = t->count;
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
 	skb->csum_offset = offsetof(struct udphdr, check);
@@ -356,6 +357,11 @@ static void push_udp(const struct rove_train *t, struct sk_buff *skb)
 		uh->check = ~udp_v6_check(skb->len, &path->saddr6, &path->daddr6, 0);
 	else
 		uh->check = ~udp_v4_check(skb->len, path->saddr4, path->daddr4, 0);
+	if (t->count == 1)
+		return;
+	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
+	skb_shinfo(skb)->gso_size = t->piece;
+	skb_shinfo(skb)->gso_segs = t->count;
 }
 
 static int send4(const struct rove_train *t, struct sk_buff *skb, struct net *net)
