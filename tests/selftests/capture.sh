@@ -18,17 +18,27 @@ split_trains() {
 		b ethtool -K "$EB" tx-udp-segmentation "$1" >/dev/null
 }
 
+# unchanged FILE: what is still on its way to it has arrived.
+unchanged() {
+	local size
+
+	size=$(stat -c %s "$1")
+	sleep 0.2
+	[ "$size" = "$(stat -c %s "$1")" ]
+}
+
 # captured FILE COMMAND...
 captured() {
 	local file=$1 status=0 tap
 	shift
 
 	split_trains off || return
-	"${AT_A[@]}" timeout "$((LIMIT * 4))" tcpdump -i "$EA" -s 0 -B 65536 -U -w "$file" \
-		udp port 4791 2>"$T/tcpdump" &
+	"${AT_A[@]}" timeout "$((LIMIT * 4))" tcpdump -i "$EA" -s 0 -B 65536 -U \
+		--immediate-mode -w "$file" udp port 4791 2>"$T/tcpdump" &
 	tap=$!
 	wait_until 10 grep -q listening "$T/tcpdump" || { cat "$T/tcpdump"; status=1; }
 	"$@" || status=$?
+	wait_until 10 unchanged "$file" || true
 	stop "$tap"
 	split_trains on
 	return "$status"
