@@ -229,8 +229,11 @@ def ratios(results):
     out = {}
     for metric, unit, _text in METRICS:
         pair = [results.get(name, {}).get(metric) for name in ("rove", "rxe")]
-        if all(pair):
-            ours, theirs = (statistics.median(values) for values in pair)
+        if not all(pair):
+            continue
+        ours, theirs = (statistics.median(values) for values in pair)
+        # A clock that is not to be trusted makes perftest print 0 or inf.
+        if ours > 0 and theirs > 0:
             out[metric] = theirs / ours if unit == "us" else ours / theirs
     return out
 
