@@ -156,6 +156,9 @@ class Driver:
         for link in self.links:
             how = ["-R"] if self.over_cm else ["-x", str(self.gid_index(link))]
             commands.append([tool, "-F", "-d", link, *how, *options])
+        if self.over_cm:
+            # With links of other kinds about, siw cannot listen on all addresses.
+            commands[0] += ["--bind_source_ip", "10.0.0.1"]
         ready = (lambda pid: cm_listens()) if self.over_cm else (lambda pid: listens(pid, 18515))
         out = self.pair(commands[0], commands[1] + ["10.0.0.1"], ready)
         lines = [line.split() for line in out.splitlines() if re.match(r"^ *\d+ +\d+ +[\d.]+", line)]

@@ -14,10 +14,14 @@
  * and makes the call, which runs the requester in place.
  *
  * The engine takes a CPU only while nobody else wants it: it spins while it is
- * the only runnable task there, and for a short while without work. Asleep, it is
- * woken when posters have to make many calls; if it then finds that it has no CPU
- * to itself it goes back to sleep, for longer and longer.
+ * the only runnable task there, and without work for about as long as the calls
+ * took that woke it. Asleep, it is woken when posters have to make many calls.
+ * When others want its CPU it makes room at once: first for a moment, which is
+ * all that a kernel thread needs, then by going to another CPU, and when there is
+ * none to itself it goes back to sleep, for longer and longer.
  */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
@@ -31,14 +35,22 @@
 #include "run.h"
 #include "uctx.h"
 
-/* Without work the engine spins for this long, ns. */
-#define SPIN_NS		(100 * NSEC_PER_USEC)
+/* Without work the engine spins for this long, ns: as WAKE_KICKS kicks took. */
+#define SPIN_MIN_NS	(100 * NSEC_PER_USEC)
+#define SPIN_MAX_NS	(2 * NSEC_PER_MSEC)
 /* It is woken by this many kicks within a window of this length, ns. */
 #define WAKE_KICKS	8
 #define WAKE_NS		(10 * NSEC_PER_MSEC)
 /* How long it is left alone after it found no free CPU, ns. */
 #define BACKOFF_MIN_NS	(2 * NSEC_PER_MSEC)
 #define BACKOFF_MAX_NS	(128 * NSEC_PER_MSEC)
+/* A moment for others, us. */
+#define NAP_MIN_US	5
+#define NAP_MAX_US	20
+/* Moments without a good run in between, before it goes back to sleep. */
+#define NAPS		3
+/* A run that was worth it, ns. */
+#define GOOD_RUN_NS	(200 * NSEC_PER_USEC)
 /* QPs of one context that are run before the next context has its turn. */
 #define CONTEXT_CAP	8
 
@@ -50,6 +62,7 @@ struct rove_engine {
 	bool asleep;
 	u64 backoff;			/* ns; the thread's */
 	u64 leave_until;		/* ns; not woken before */
+	u64 patience;			/* ns to spin without work */
 	/* kicks since window_start; racy on purpose, only a hint */
 	u64 window_start;
 	u32 kicks;
@@ -130,28 +143,88 @@ static void tell_posters(struct rove_engine *e, u32 need_wakeup)
 	smp_mb();	/* (A) */
 }
 
-/* Until there is no work for SPIN_NS, or another task wants the CPU. */
-static void spin(struct rove_engine *e)
+/* Until there is no work for a while (true), or another task wants the CPU. */
+static bool spin(struct rove_engine *e)
 {
-	u64 start = ktime_get_ns(), last = start, now;
+	u64 last = ktime_get_ns(), now;
 
 	for (;;) {
 		now = ktime_get_ns();
 		if (look_at_all(e))
 			last = now;
-		if (now - last > SPIN_NS || kthread_should_stop())
-			break;
-		if (need_resched() || !single_task_running()) {
-			/* Soon gone again: the next try had better wait. */
-			if (now - start < SPIN_NS) {
-				e->backoff = clamp(e->backoff * 2, BACKOFF_MIN_NS, BACKOFF_MAX_NS);
-				WRITE_ONCE(e->leave_until, now + e->backoff);
-			}
-			return;
-		}
+		if (now - last > READ_ONCE(e->patience) || kthread_should_stop())
+			return true;
+		if (need_resched() || !single_task_running())
+			return false;
 		cpu_relax();
 	}
-	e->backoff = 0;
+}
+
+/* To any other CPU that the thread may use; it may come back later. */
+static void move_away(void)
+{
+	cpumask_var_t was, others;
+
+	if (!alloc_cpumask_var(&was, GFP_KERNEL))
+		return;
+	if (alloc_cpumask_var(&others, GFP_KERNEL)) {
+		cpumask_copy(was, current->cpus_ptr);
+		if (cpumask_andnot(others, was, cpumask_of(raw_smp_processor_id())) &&
+		    !set_cpus_allowed_ptr(current, others))
+			set_cpus_allowed_ptr(current, was);
+		free_cpumask_var(others);
+	}
+	free_cpumask_var(was);
+}
+
+/* Others are let go first. False: they will not be gone soon. */
+static bool make_room(unsigned int *tries)
+{
+	switch ((*tries)++) {
+	case 0:
+		if (need_resched()) {
+			cond_resched();
+			if (single_task_running())
+				return true;
+		}
+		usleep_range(NAP_MIN_US, NAP_MAX_US);
+		return true;
+	case 1:
+		move_away();
+		return true;
+	case NAPS:
+		return false;
+	default:
+		usleep_range(NAP_MIN_US, NAP_MAX_US);
+		return true;
+	}
+}
+
+/* While there is work and room for the engine. */
+static void run(struct rove_engine *e)
+{
+	unsigned int tries = 0;
+	bool idle;
+	u64 start;
+
+	do {
+		tell_posters(e, 0);
+		start = ktime_get_ns();
+		idle = spin(e);
+		tell_posters(e, 1);
+		/* What was rung before the posters knew; what they ring now they also kick. */
+		while (look_at_all(e))
+			cond_resched();
+		if (ktime_get_ns() - start > GOOD_RUN_NS) {
+			e->backoff = 0;
+			tries = 0;
+		}
+	} while (!idle && make_room(&tries));
+
+	if (!idle) {
+		e->backoff = clamp(e->backoff * 2, BACKOFF_MIN_NS, BACKOFF_MAX_NS);
+		WRITE_ONCE(e->leave_until, ktime_get_ns() + e->backoff);
+	}
 }
 
 static int engine_thread(void *arg)
@@ -165,13 +238,7 @@ static int engine_thread(void *arg)
 		schedule();
 		if (kthread_should_stop())
 			break;
-
-		tell_posters(e, 0);
-		spin(e);
-		tell_posters(e, 1);
-		/* What was rung before the posters knew; what they ring now they also kick. */
-		while (look_at_all(e))
-			cond_resched();
+		run(e);
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
@@ -195,6 +262,8 @@ void rove_engine_kicked(struct rove_engine *e)
 		return;
 
 	WRITE_ONCE(e->kicks, 0);
+	WRITE_ONCE(e->patience, clamp_t(u64, now - READ_ONCE(e->window_start), SPIN_MIN_NS,
+					SPIN_MAX_NS));
 	rove_stat_add(e->dev->stats, ROVE_STAT_WAKEUPS, 1);
 	wake_up_process(e->task);
 }

@@ -67,6 +67,8 @@ struct rove_qp {
 	struct hrtimer timer;
 	u64 timer_armed;		/* ns; 0: not armed */
 
+	struct task_struct *here;	/* thread in run_here(); a hint, never followed */
+
 	/* responder half */
 	struct rove_half resp_half ____cacheline_aligned;
 	struct rove_resp resp;

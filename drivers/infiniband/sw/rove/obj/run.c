@@ -61,6 +61,15 @@ static void again(struct rove_qp *qp)
 		tasklet_schedule(&qp->tasklet);
 }
 
+/*
+ * In a softirq on top of the thread that is in run_here() with this QP: it sends
+ * what follows, so that its batches stay large and softirqs come to an end.
+ */
+static bool runs_here(const struct rove_qp *qp)
+{
+	return in_serving_softirq() && READ_ONCE(qp->here) == current;
+}
+
 static void drop(struct rove_qp *qp, enum rove_drop why)
 {
 	rove_stat_drop(qp->dev->stats, why);
@@ -333,10 +342,12 @@ static void req_arm_timer(struct rove_qp *qp)
 static void req_finish(struct rove_qp *qp, u64 now)
 {
 	struct rove_req *req = &qp->req;
-	bool more;
+	bool more = true;
 
-	req_take_posted(qp);
-	more = req_send(qp, now);
+	if (!runs_here(qp)) {
+		req_take_posted(qp);
+		more = req_send(qp, now);
+	}
 	req_reap(qp, now);
 	if (unlikely(req->broken)) {
 		req->broken = false;
@@ -842,7 +853,7 @@ static void leave_half(struct rove_qp *qp, struct rove_half *h)
 {
 	while (!rove_half_disown(h))
 		turn(qp, h);
-	if (test_bit(ROVE_WORK_MORE, &h->work))
+	if (test_bit(ROVE_WORK_MORE, &h->work) && !runs_here(qp))
 		again(qp);
 }
 
@@ -862,7 +873,7 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 		}
 		if (unlikely(!rove_half_try_own(h))) {
 			more = defer_packets(qp, h, rx, dqpn);
-			if (run_half(qp, h))
+			if (run_half(qp, h) && !runs_here(qp))
 				again(qp);
 			continue;
 		}
@@ -886,11 +897,15 @@ static void run_here(struct rove_qp *qp)
 
 	for (i = 0; i < BATCHES; i++) {
 		local_bh_disable();
+		WRITE_ONCE(qp->here, current);
 		more = run_half(qp, &qp->req_half);
 		if (test_bit(ROVE_WORK_FLUSH, &qp->resp_half.work) ||
 		    qp->resp.state == ROVE_RESP_ERROR)
 			more |= run_half(qp, &qp->resp_half);
 		local_bh_enable();
+		WRITE_ONCE(qp->here, NULL);
+		/* Answers may have come already. */
+		more |= test_bit(ROVE_WORK_MORE, &qp->req_half.work);
 		if (!more)
 			return;
 	}
@@ -956,7 +971,7 @@ void rove_run_tasklet(struct tasklet_struct *tasklet)
 	events = atomic_xchg(&qp->events, 0);
 	if (events)
 		dispatch(qp, events);
-	if (more)
+	if (more && !runs_here(qp))
 		again(qp);
 }
 
@@ -965,7 +980,7 @@ enum hrtimer_restart rove_run_timer(struct hrtimer *timer)
 	struct rove_qp *qp = container_of(timer, struct rove_qp, timer);
 
 	set_bit(ROVE_WORK_TIMER, &qp->req_half.work);
-	if (run_half(qp, &qp->req_half))
+	if (run_half(qp, &qp->req_half) && !runs_here(qp))
 		again(qp);
 	return HRTIMER_NORESTART;
 }
