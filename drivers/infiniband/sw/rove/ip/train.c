@@ -225,6 +225,7 @@ void rove_train_begin(struct rove_train *t, struct rove_path *path, struct rove_
 	t->nr_frags = 0;
 	t->reserved = 0;
 	t->single = false;
+	t->cpu = smp_processor_id();
 
 	flow->v6 = path->v6;
 	if (path->v6) {
@@ -422,6 +423,9 @@ int rove_train_flush(struct rove_train *t)
 	skb_dst_set(skb, dst_clone(dst));
 	skb->priority = t->path->priority;
 	skb_set_hash(skb, t->path->hash, PKT_HASH_TYPE_L4);
+#ifdef CONFIG_XPS
+	skb->sender_cpu = t->cpu + 1;
+#endif
 	close_train(t, pool);
 
 	/* The dst holds its device, and the device its namespace. */

@@ -38,6 +38,7 @@ struct rove_train {
 	u32 max_used;
 	u32 piece;		/* length of its packets */
 	bool closed;		/* its last packet was shorter */
+	int cpu;		/* its transmit queue is used; may be set after begin */
 	bool single;		/* no trains, no UDP checksum; may be set after begin */
 	u16 ip_id;		/* of the first packet */
 	struct rove_icrc_flow flow;

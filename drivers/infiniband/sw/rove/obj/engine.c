@@ -68,28 +68,40 @@ struct rove_engine {
 	u32 kicks;
 };
 
-/* One QP whose bit was rung. */
-static void run_slot(struct rove_uctx *u, u32 slot)
+/* One QP whose bit was rung. True: there is more to do than it was given time for. */
+static bool run_slot(struct rove_uctx *u, u32 slot, bool last)
 {
 	struct rove_qp *qp;
+	bool more = false;
 
 	rcu_read_lock();
 	qp = xa_load(&u->slots, slot);
 	if (qp) {
 		rove_stat_add(u->dev->stats, ROVE_STAT_DOORBELLS, 1);
-		rove_run_doorbell(qp);
+		more = rove_run_doorbell(qp, last);
 	}
 	rcu_read_unlock();
+	return more;
+}
+
+/* Rings again what there was no time for. */
+static void put_back(struct rove_uctx *u, unsigned int word, unsigned long rung)
+{
+	unsigned int b;
+
+	for_each_set_bit(b, &rung, 64)
+		set_bit(b, (unsigned long *)&u->db->rung[word]);
+	set_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
 }
 
 /*
- * Takes up to CONTEXT_CAP rung bits of one context; those that it leaves stay
- * rung. What is in the page is the user's: bits of QPs that are not there are
- * ignored.
+ * Takes up to CONTEXT_CAP rung bits of one context, fewer if somebody else wants
+ * the CPU; those that it leaves stay rung. @last: takes all, and leaves none. What
+ * is in the page is the user's: bits of QPs that are not there are ignored.
  */
-static bool look(struct rove_uctx *u)
+static bool look(struct rove_uctx *u, bool last)
 {
-	unsigned long bits, rung;
+	unsigned long bits, rung, left;
 	unsigned int s, w, word, b, done = 0;
 
 	for (s = 0; s < ARRAY_SIZE(u->db->summary); s++) {
@@ -101,32 +113,31 @@ static bool look(struct rove_uctx *u)
 			if (word >= ROVE_DB_WORDS)
 				break;
 			rung = xchg(&u->db->rung[word], 0);
+			left = 0;
 			for_each_set_bit(b, &rung, 64) {
-				run_slot(u, word * 64 + b);
+				if (done && !last && (done >= CONTEXT_CAP || need_resched())) {
+					left |= rung & ~(BIT(b) - 1);
+					break;
+				}
+				if (run_slot(u, word * 64 + b, last))
+					left |= BIT(b);
 				done++;
 			}
-			bits &= ~BIT(w);
-			if (done >= CONTEXT_CAP)
-				break;
-		}
-		if (bits && done >= CONTEXT_CAP) {
-			/* For the next round, after the other contexts. */
-			for_each_set_bit(w, &bits, 64)
-				set_bit(w, (unsigned long *)&u->db->summary[s]);
-			break;
+			if (left)
+				put_back(u, word, left);
 		}
 	}
 	return done;
 }
 
-static bool look_at_all(struct rove_engine *e)
+static bool look_at_all(struct rove_engine *e, bool last)
 {
 	struct rove_uctx *u;
 	bool found = false;
 
 	mutex_lock(&e->lock);
 	list_for_each_entry(u, &e->contexts, engine_node)
-		found |= look(u);
+		found |= look(u, last);
 	mutex_unlock(&e->lock);
 	return found;
 }
@@ -150,7 +161,7 @@ static bool spin(struct rove_engine *e)
 
 	for (;;) {
 		now = ktime_get_ns();
-		if (look_at_all(e))
+		if (look_at_all(e, false))
 			last = now;
 		if (now - last > READ_ONCE(e->patience) || kthread_should_stop())
 			return true;
@@ -213,8 +224,7 @@ static void run(struct rove_engine *e)
 		idle = spin(e);
 		tell_posters(e, 1);
 		/* What was rung before the posters knew; what they ring now they also kick. */
-		while (look_at_all(e))
-			cond_resched();
+		look_at_all(e, true);
 		if (ktime_get_ns() - start > GOOD_RUN_NS) {
 			e->backoff = 0;
 			tries = 0;

@@ -240,6 +240,7 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	init_half(&qp->resp_half);
 	hrtimer_setup(&qp->timer, rove_run_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	tasklet_setup(&qp->tasklet, rove_run_tasklet);
+	INIT_CSD(&qp->hand_over, rove_run_handed, qp);
 
 	err = create_rings(qp, &init->cap);
 	if (err)
@@ -287,6 +288,9 @@ void rove_qp_destroy(struct rove_qp *qp)
 	mutex_unlock(&qp->mutex);
 
 	hrtimer_cancel(&qp->timer);
+	/* Nobody hands it over any more; an interrupt may be on its way. */
+	while (smp_load_acquire(&qp->handed))
+		cpu_relax();
 	tasklet_kill(&qp->tasklet);
 
 	rove_route_drop(&qp->req_half.route);

@@ -7,6 +7,7 @@
 #include <linux/interrupt.h>
 #include <linux/refcount.h>
 #include <linux/skbuff.h>
+#include <linux/smp.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include "../ip/path.h"
@@ -68,6 +69,10 @@ struct rove_qp {
 	u64 timer_armed;		/* ns; 0: not armed */
 
 	struct task_struct *here;	/* thread in run_here(); a hint, never followed */
+	int tx_cpu;			/* what is in flight was sent from there, */
+	u64 tx_time;			/* ns; the last of it */
+	call_single_data_t hand_over;	/* to tx_cpu */
+	bool handed;			/* and that is on its way */
 
 	/* responder half */
 	struct rove_half resp_half ____cacheline_aligned;

@@ -32,6 +32,8 @@
 #define BATCH_PACKETS	1024
 /* Sections that a kick or the engine spends on one QP before the tasklet goes on. */
 #define BATCHES		8
+/* After this no packet waits in the queues of a CPU, ns. */
+#define TX_SETTLED_NS	(10 * NSEC_PER_MSEC)
 /* Trains that wait for a busy half. */
 #define QUEUE_MAX	1024
 
@@ -261,8 +263,66 @@ static bool req_send_ud(struct rove_qp *qp, u64 now)
 	return true;
 }
 
+static void req_arm_timer(struct rove_qp *qp, u64 deadline)
+{
+	/* Armed early is fine: it looks, and is armed again. */
+	if (!deadline || (qp->timer_armed && qp->timer_armed <= deadline) || qp->dead)
+		return;
+	qp->timer_armed = deadline;
+	trace_rove_timer_armed(qp->qpn, deadline);
+	hrtimer_start(&qp->timer, ns_to_ktime(deadline), HRTIMER_MODE_ABS_SOFT);
+}
+
+void rove_run_handed(void *arg)
+{
+	struct rove_qp *qp = arg;
+
+	again(qp);
+	smp_store_release(&qp->handed, false);
+}
+
+/*
+ * Packets that two CPUs send can overtake each other: in the queues of a device,
+ * or on a virtual one, which has none, in those of the CPUs. So while something
+ * is in flight, what follows takes the same way: another queue is not chosen, and
+ * for a device without queues only the CPU that began goes on. It does so when it
+ * takes the answer; if another one does (@answer), it is asked to. A timer is for
+ * answers that are lost.
+ *
+ * Return: true if nothing is to be sent here.
+ */
+static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
+{
+	const struct dst_entry *dst = qp->req_half.route.dst;
+	int cpu = smp_processor_id();
+
+	if (likely(qp->tx_cpu == cpu))
+		goto here;
+	if (!rove_req_in_flight(&qp->req) || now - qp->tx_time > TX_SETTLED_NS || !dst) {
+		qp->tx_cpu = cpu;
+		goto here;
+	}
+	if (!(dst->dev->priv_flags & IFF_NO_QUEUE))
+		goto here;
+	if (!answer) {
+		req_arm_timer(qp, qp->tx_time + TX_SETTLED_NS + 1);
+		return true;
+	}
+	if (READ_ONCE(qp->handed))
+		return true;
+	WRITE_ONCE(qp->handed, true);
+	if (!smp_call_function_single_async(qp->tx_cpu, &qp->hand_over))
+		return true;
+	/* That CPU is gone. */
+	WRITE_ONCE(qp->handed, false);
+	qp->tx_cpu = cpu;
+here:
+	qp->tx_time = now;
+	return false;
+}
+
 /* Return: true when the budget ran out first. */
-static bool req_send(struct rove_qp *qp, u64 now)
+static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 {
 	const struct rove_seg *lost;
 	struct rove_seg seg;
@@ -272,8 +332,11 @@ static bool req_send(struct rove_qp *qp, u64 now)
 
 	if (is_ud(qp))
 		return req_send_ud(qp, now);
+	if (!rove_req_has_more(&qp->req) || req_keep_order(qp, answer, now))
+		return false;
 
 	rove_train_begin(&b.train, &qp->path, &qp->req_half.route);
+	b.train.cpu = qp->tx_cpu;
 	b.bytes = 0;
 	b.packets = 0;
 	while (!batch_full(&b)) {
@@ -326,27 +389,15 @@ static void req_reap(struct rove_qp *qp, u64 now)
 	}
 }
 
-static void req_arm_timer(struct rove_qp *qp)
-{
-	u64 deadline = rove_req_deadline(&qp->req);
-
-	/* Armed early is fine: it looks, and is armed again. */
-	if (!deadline || (qp->timer_armed && qp->timer_armed <= deadline) || qp->dead)
-		return;
-	qp->timer_armed = deadline;
-	trace_rove_timer_armed(qp->qpn, deadline);
-	hrtimer_start(&qp->timer, ns_to_ktime(deadline), HRTIMER_MODE_ABS_SOFT);
-}
-
-/* After whatever came in: send, complete, and see what follows. */
-static void req_finish(struct rove_qp *qp, u64 now)
+/* After whatever came in (@answer: a packet): send, complete, see what follows. */
+static void req_finish(struct rove_qp *qp, bool answer, u64 now)
 {
 	struct rove_req *req = &qp->req;
 	bool more = true;
 
 	if (!runs_here(qp)) {
 		req_take_posted(qp);
-		more = req_send(qp, now);
+		more = req_send(qp, answer, now);
 	}
 	req_reap(qp, now);
 	if (unlikely(req->broken)) {
@@ -357,7 +408,7 @@ static void req_finish(struct rove_qp *qp, u64 now)
 		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
 	tell(qp, rove_req_take_events(req));
 	count_tally(qp, &req->tally);
-	req_arm_timer(qp);
+	req_arm_timer(qp, rove_req_deadline(req));
 }
 
 struct req_scatter {
@@ -815,7 +866,7 @@ static void req_turn(struct rove_qp *qp)
 	}
 	if (work & BIT(ROVE_WORK_FLUSH))
 		rove_req_error(&qp->req);
-	req_finish(qp, now);
+	req_finish(qp, false, now);
 }
 
 static void resp_turn(struct rove_qp *qp)
@@ -883,14 +934,17 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 		if (h == &qp->resp_half)
 			resp_finish(qp, now);
 		else
-			req_finish(qp, now);
+			req_finish(qp, true, now);
 		leave_half(qp, h);
 	} while (more && rx->pkt.dqpn == dqpn);
 	return more;
 }
 
-/* Both halves, a few batches of each, with softirqs in between. */
-static void run_here(struct rove_qp *qp)
+/*
+ * Both halves, a few batches of each, with softirqs in between. True: there is more
+ * to do.
+ */
+static bool run_here(struct rove_qp *qp)
 {
 	bool more;
 	int i;
@@ -907,22 +961,29 @@ static void run_here(struct rove_qp *qp)
 		/* Answers may have come already. */
 		more |= test_bit(ROVE_WORK_MORE, &qp->req_half.work);
 		if (!more)
-			return;
+			return false;
+		if (need_resched())
+			break;
 	}
-	again(qp);
+	return true;
 }
 
 void rove_run_kick(struct rove_qp *qp)
 {
 	rove_engine_kicked(qp->dev->engine);
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
-	run_here(qp);
+	if (run_here(qp))
+		again(qp);
 }
 
-void rove_run_doorbell(struct rove_qp *qp)
+bool rove_run_doorbell(struct rove_qp *qp, bool last)
 {
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
-	run_here(qp);
+	if (!run_here(qp))
+		return false;
+	if (last)
+		again(qp);
+	return !last;
 }
 
 void rove_run_posted(struct rove_qp *qp)

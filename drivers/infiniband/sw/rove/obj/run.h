@@ -14,8 +14,11 @@ struct rove_rxpkt;
  */
 void rove_run_kick(struct rove_qp *qp);
 
-/* The engine found the QP's doorbell rung. Process context, RCU held. */
-void rove_run_doorbell(struct rove_qp *qp);
+/*
+ * The engine found the QP's doorbell rung. Process context, RCU held. True: its time
+ * was up before all was done, so call it again; never if this is the @last call.
+ */
+bool rove_run_doorbell(struct rove_qp *qp, bool last);
 
 /* Something was posted by the kernel; any context: runs from a tasklet. */
 void rove_run_posted(struct rove_qp *qp);
@@ -37,8 +40,9 @@ void rove_run_lock(struct rove_qp *qp);
 /* ...and whatever was left meanwhile is done. */
 void rove_run_unlock(struct rove_qp *qp);
 
-/* Of struct rove_qp: timer and tasklet. */
+/* Of struct rove_qp: timer, tasklet, and the interrupt that hands it over. */
 enum hrtimer_restart rove_run_timer(struct hrtimer *timer);
 void rove_run_tasklet(struct tasklet_struct *tasklet);
+void rove_run_handed(void *arg);
 
 #endif /* ROVE_OBJ_RUN_H */

@@ -186,6 +186,18 @@ static inline u64 rove_req_deadline(const struct rove_req *q)
 	return q->deadline;
 }
 
+/* Something was sent that is not answered yet. */
+static inline bool rove_req_in_flight(const struct rove_req *q)
+{
+	return q->una != q->max_psn;
+}
+
+/* Something waits to be sent, perhaps for a window or a timer. */
+static inline bool rove_req_has_more(const struct rove_req *q)
+{
+	return q->psn != q->max_psn || q->send != q->post;
+}
+
 /* Time has passed; harmless when called too early. */
 void rove_req_timer(struct rove_req *q, u64 now);
 
