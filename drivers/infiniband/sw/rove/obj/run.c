@@ -33,7 +33,7 @@
 /* Sections that a kick or the engine spends on one QP before the tasklet goes on. */
 #define BATCHES		8
 /* After this no packet waits in the queues of a CPU, ns. */
-#define TX_SETTLED_NS	(10 * NSEC_PER_MSEC)
+#define TX_SETTLED_NS	(100 * NSEC_PER_MSEC)
 /* Trains that wait for a busy half. */
 #define QUEUE_MAX	1024
 
@@ -863,6 +863,9 @@ static void req_turn(struct rove_qp *qp)
 		trace_rove_timer_expired(qp->qpn, qp->timer_armed);
 		qp->timer_armed = 0;
 		rove_req_timer(&qp->req, now);
+		/* It waited long enough for what it sends again now. */
+		if (rove_req_resends(&qp->req))
+			qp->tx_cpu = smp_processor_id();
 	}
 	if (work & BIT(ROVE_WORK_FLUSH))
 		rove_req_error(&qp->req);

@@ -192,10 +192,16 @@ static inline bool rove_req_in_flight(const struct rove_req *q)
 	return q->una != q->max_psn;
 }
 
+/* What is sent next was sent before. */
+static inline bool rove_req_resends(const struct rove_req *q)
+{
+	return q->psn != q->max_psn;
+}
+
 /* Something waits to be sent, perhaps for a window or a timer. */
 static inline bool rove_req_has_more(const struct rove_req *q)
 {
-	return q->psn != q->max_psn || q->send != q->post;
+	return rove_req_resends(q) || q->send != q->post;
 }
 
 /* Time has passed; harmless when called too early. */
