@@ -64,9 +64,9 @@ peer_down() {
 	b_down
 	writer_gives_up || status=1
 	wait_until 5 port_is "$RB" DOWN || { echo "the port is not down"; status=1; }
-	wait_until 5 grep -qi "port error" "$T/events" || { echo "no port event"; status=1; }
+	wait_until 5 grep -qiE "port.err" "$T/events" || { echo "no port event"; status=1; }
 	b_up || status=1
-	wait_until 5 grep -qi "port active" "$T/events" || { echo "no event for the port's return"; status=1; }
+	wait_until 5 grep -qiE "port.active" "$T/events" || { echo "no event for the port's return"; status=1; }
 	stop "$watch"
 	cat "$T/events"
 	return "$status"

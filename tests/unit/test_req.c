@@ -524,8 +524,8 @@ TEST(timeout_and_budget)
 	post(ROVE_WR_SEND, 1, 0);
 	CHECK_EQ(send_all(), 2);
 	CHECK_EQ(rove_req_deadline(&q), now + rto);
-	for (i = 0; i < 2; i++) {
-		now += rto - 1;
+	for (i = 0; i < 2; i++) {		/* later each time */
+		now += (rto << i) - 1;
 		rove_req_timer(&q, now);
 		sends_nothing();
 		now++;
@@ -534,12 +534,15 @@ TEST(timeout_and_budget)
 	}
 	ack(0);					/* progress: a new budget */
 	for (i = 0; i < 2; i++) {
-		now += rto;
+		now += rto << i;
 		rove_req_timer(&q, now);
 		CHECK_EQ(send_all(), 1);
 	}
 	CHECK(!q.broken);
-	now += rto;
+	now += (rto << 2) - 1;
+	rove_req_timer(&q, now);
+	CHECK(!q.broken);
+	now++;
 	rove_req_timer(&q, now);
 	CHECK(q.broken);
 	done(0, ROVE_FAULT_NONE);
@@ -552,6 +555,48 @@ TEST(timeout_and_budget)
 	post(ROVE_WR_SEND, 1, 0);
 	CHECK_EQ(send_all(), 1);
 	CHECK_EQ(rove_req_deadline(&q), 0);
+}
+
+/* But never more than four times as long as was set. */
+TEST(timeout_is_bounded)
+{
+	u64 rto = 4096 << 10;
+	u32 i;
+
+	setup();
+	q.conf.retry_cnt = 7;
+	post(ROVE_WR_SEND, 1, 0);
+	CHECK_EQ(send_all(), 1);
+	for (i = 0; i < 7; i++) {
+		CHECK_EQ(rove_req_deadline(&q), now + (rto << min(i, 2U)));
+		now = rove_req_deadline(&q);
+		rove_req_timer(&q, now);
+		CHECK_EQ(send_all(), 1);
+	}
+	CHECK_EQ(rove_req_deadline(&q), now + (rto << 2));
+}
+
+/* A peer that does not answer in time is asked for less, and for more when it does. */
+TEST(slow_peer_is_asked_for_less)
+{
+	setup();
+	q.conf.max_rd_atomic = 8;
+	q.conf.read_window = 8 * MTU;
+	post(ROVE_WR_READ, 4 * MTU, 0);
+	post(ROVE_WR_READ, 4 * MTU, 0);
+	CHECK_EQ(send_all(), 2);
+	now = rove_req_deadline(&q);
+	rove_req_timer(&q, now);
+	sends(ROVE_OP_READ_REQ, 0, 0);
+	sends_nothing();			/* 4 of 4 */
+	now = rove_req_deadline(&q);
+	rove_req_timer(&q, now);
+	sends(ROVE_OP_READ_REQ, 0, 0);		/* one is always asked for */
+	sends_nothing();
+	data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	data(ROVE_OP_READ_RESP_MIDDLE, 1, MTU, MTU);
+	data(ROVE_OP_READ_RESP_MIDDLE, 2, 2 * MTU, MTU);
+	sends(ROVE_OP_READ_REQ, 4, 0);		/* 2 and 3 again: 1 + 4 of 5 */
 }
 
 /* The stack is full: later and later, and dead when nothing gets through at all. */
@@ -590,7 +635,7 @@ TEST(dropped_here)
 			now = rove_req_deadline(&q);
 		CHECK(now);
 	}
-	CHECK_EQ(now - before, 3 * (4096 << 10));
+	CHECK_EQ(now - before, (1 + 2 + 4) * (4096 << 10));
 	done(1, ROVE_FAULT_RETRY);
 }
 

@@ -84,6 +84,7 @@ static void drop_all(struct rove_req *q)
 	q->una_bytes = q->send_bytes;
 	q->unasked = 0;
 	q->rd_atomic = 0;
+	q->read_less = 0;
 	q->retries = 0;
 	q->rnr_retries = 0;
 	q->drops = 0;
@@ -333,7 +334,7 @@ static bool next_read(struct rove_req *q, struct rove_swqe *w, u64 now, struct r
 		return false;
 	/* Nothing on the way slows a responder down: ask for what the way can hold. */
 	if (flight(q) && q->conf.read_window &&
-	    (u64)(flight(q) + n) << q->pmtu_shift > q->conf.read_window)
+	    (u64)(flight(q) + n) << q->pmtu_shift > rove_retry_read_window(q))
 		return false;
 	if (q->send == q->begun)
 		begin(q, w);
@@ -511,6 +512,7 @@ static void answered(struct rove_req *q, struct rove_swqe *w, bool last, u64 now
 	q->una = rove_psn_add(old, 1);
 	if (last && q->rd_atomic)
 		q->rd_atomic--;
+	q->read_less -= min(q->read_less, q->conf.pmtu);
 	if (old == w->last_psn)
 		finish(q, w);
 	rove_retry_progress(q, old, now);

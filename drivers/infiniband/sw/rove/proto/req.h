@@ -81,6 +81,7 @@ struct rove_req {
 	u32 restart_psn;	/* where the last READ request began inside a chunk */
 	u32 ssn;
 	u32 rd_atomic;		/* READ requests and atomics between una and psn */
+	u32 read_less;		/* bytes taken off conf.read_window: the peer is slow */
 	u32 place_len;		/* READ data on its way to memory */
 	u8 pmtu_shift;
 	u8 chunk_shift;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "retry.h"
 
+#define MAX_DOUBLINGS	2	/* of the timeout */
 #define DROP_DELAY	10000U	/* ns, doubled with each drop without progress, */
 #define DROP_DOUBLINGS	7	/* up to 1.28 ms */
 
@@ -12,9 +13,10 @@ static const u32 rnr_delay[32] = {
 	4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
+/* Twice as long after the first time, then four times, which is what may be (9.9.2.4.2.1). */
 static u64 timeout_at(const struct rove_req *q)
 {
-	return q->clock + (4096ULL << (q->conf.timeout & 31));
+	return q->clock + (4096ULL << ((q->conf.timeout & 31) + min(q->retries, MAX_DOUBLINGS)));
 }
 
 void rove_retry_arm(struct rove_req *q)
@@ -172,6 +174,8 @@ bool rove_retry_timer(struct rove_req *q, u64 now)
 	if (q->retries >= q->conf.retry_cnt)
 		return false;
 	q->retries++;
+	if (q->conf.read_window && rove_retry_is_rd(rove_req_wqe(q, q->acked)))
+		q->read_less += rove_retry_read_window(q) / 2;
 	rove_retry_go_back(q, q->una);
 	q->went_back = false;
 	q->clock = now;

@@ -63,6 +63,17 @@ bool rove_retry_rnr(struct rove_req *q, u8 timer, u64 now);
 /* The stack dropped what begins at @psn. */
 void rove_retry_dropped(struct rove_req *q, u32 psn, u64 now);
 
+/*
+ * Bytes that READs may have asked for: conf.read_window, halved when time ran out,
+ * since a peer that is slow to answer is not helped by being asked for all of it
+ * again; back by a packet for each one that comes. conf.read_window is not 0.
+ */
+static inline u32 rove_retry_read_window(const struct rove_req *q)
+{
+	return q->conf.read_window - min(q->read_less, q->conf.read_window - 1);
+}
+
+
 /* Time has passed. False: budget used up. */
 bool rove_retry_timer(struct rove_req *q, u64 now);
 
