@@ -184,8 +184,13 @@ gids_follow() {
 	table_is_right "10.0.7.7 deleted" || return
 	a ip addr del 2001:db8:7::7/64 dev "$EA"
 	table_is_right "2001:db8:7::7 deleted" || return
+	local own
+	own=$(a ip -6 -o addr show dev "$EA" scope link | awk '{ print $4; exit }')
 	a ip -6 addr flush dev "$EA" scope link
-	table_is_right "link-local address deleted"
+	table_is_right "link-local address deleted" || return
+	# Without one the kernel cannot find neighbours for others than its own packets.
+	a ip addr add "$own" dev "$EA" nodad
+	table_is_right "link-local address added"
 }
 
 # Every entry of both tables can be talked to.

@@ -66,7 +66,10 @@ held() {
 }
 
 works() {
-	wait_until 10 both_have_gids || return
+	wait_until 10 both_have_gids && pingpong
+}
+
+pingpong() {
 	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -n 100 \
 		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -n 100 "$IP_A"
 }
@@ -74,19 +77,25 @@ works() {
 active_mtu() { a ibv_devinfo -d "$RA" | sed -n 's/^[[:space:]]*active_mtu:[[:space:]]*\([0-9]*\).*/\1/p'; }
 active_mtu_is() { [ "$(active_mtu)" = "$1" ]; }
 
+# IPv6 leaves a netdev whose MTU is below 1280, and comes back by hand.
+ipv6_back() {
+	a ip addr replace "$IP6_A/64" dev "$EA" nodad && b ip addr replace "$IP6_B/64" dev "$EB" nodad
+}
+
 # The largest path MTU that fits with all headers.
 mtu_follows() {
 	local pair
 
-	for pair in 1500:1024 600:512 400:256 2200:2048 9000:4096 4200:4096; do
+	for pair in 1500:1024 620:512 400:256 2200:2048 9000:4096 4200:4096; do
 		a ip link set "$EA" mtu "${pair%:*}"
 		b ip link set "$EB" mtu "${pair%:*}"
 		wait_until 2 active_mtu_is "${pair#*:}" || {
 			echo "netdev ${pair%:*}: $(active_mtu), wanted ${pair#*:}"
 			return 1
 		}
-		[ "${pair#*:}" = 256 ] || works || return
+		pingpong || return
 	done
+	ipv6_back && works
 }
 
 # The name of a netdev is not what a link hangs on.

@@ -93,7 +93,9 @@ static int register_dev(struct rove_dev *dev, const char *name)
 	if (err)
 		return err;
 	/* On failure the core has not called dealloc_driver. */
-	return ib_register_device(ib, name, NULL);
+	err = ib_register_device(ib, name, NULL);
+	/* What it says when the name is taken. */
+	return err == -ENFILE ? -EEXIST : err;
 }
 
 /* `rdma link add NAME type rove netdev NDEV`; the core holds @ndev meanwhile. */
