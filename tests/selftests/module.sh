@@ -86,6 +86,7 @@ ipv6_back() {
 mtu_follows() {
 	local pair
 
+	wait_until 10 both_have_gids || return
 	for pair in 1500:1024 620:512 400:256 2200:2048 9000:4096 4200:4096; do
 		a ip link set "$EA" mtu "${pair%:*}"
 		b ip link set "$EB" mtu "${pair%:*}"
@@ -140,6 +141,7 @@ unregister_in_use() {
 	local begin status=0 i
 
 	for i in 1 2 3; do
+		wait_until 10 both_have_gids || return
 		start_server "tcp:$PERFTEST_PORT" "$LIMIT" ib_send_bw -F -d "$RA" -x "$GID_A" -u 12 -D 60 -b ||
 			return
 		FIRST=$(received)

@@ -92,7 +92,6 @@ static int register_dev(struct rove_dev *dev, const char *name)
 	err = rove_netdev_remember(dev);
 	if (err)
 		return err;
-	/* On failure the core has not called dealloc_driver. */
 	err = ib_register_device(ib, name, NULL);
 	/* What it says when the name is taken. */
 	return err == -ENFILE ? -EEXIST : err;
@@ -127,13 +126,12 @@ static int newlink(const char *name, struct net_device *ndev)
 	err = register_dev(dev, name);
 	if (err) {
 		pr_debug("rove: %s: not registered (%d)\n", name, err);
-		goto err_deinit;
+		goto err_dealloc;
 	}
 	return 0;
 
-err_deinit:
-	dealloc_driver(&dev->ib);
 err_dealloc:
+	/* Calls dealloc_driver(), if it got as far as being told of it. */
 	ib_dealloc_device(&dev->ib);
 	return err;
 }
