@@ -66,12 +66,13 @@ held() {
 }
 
 works() {
-	wait_until 10 both_have_gids && pingpong
+	wait_until 10 both_have_gids && pingpong 1024
 }
 
+# pingpong MTU
 pingpong() {
-	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -n 100 \
-		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -n 100 "$IP_A"
+	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -m "$1" -c -n 100 \
+		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -m "$1" -c -n 100 "$IP_A"
 }
 
 active_mtu() { a ibv_devinfo -d "$RA" | sed -n 's/^[[:space:]]*active_mtu:[[:space:]]*\([0-9]*\).*/\1/p'; }
@@ -94,7 +95,7 @@ mtu_follows() {
 			echo "netdev ${pair%:*}: $(active_mtu), wanted ${pair#*:}"
 			return 1
 		}
-		pingpong || return
+		pingpong "${pair#*:}" || return
 	done
 	ipv6_back && works
 }

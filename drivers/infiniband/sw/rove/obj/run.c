@@ -278,6 +278,7 @@ void rove_run_handed(void *arg)
 	struct rove_qp *qp = arg;
 
 	again(qp);
+	/* Pairs with destroy: it is this side's last look at the QP. */
 	smp_store_release(&qp->handed, false);
 }
 

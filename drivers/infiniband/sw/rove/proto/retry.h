@@ -73,7 +73,6 @@ static inline u32 rove_retry_read_window(const struct rove_req *q)
 	return q->conf.read_window - min(q->read_less, q->conf.read_window - 1);
 }
 
-
 /* Time has passed. False: budget used up. */
 bool rove_retry_timer(struct rove_req *q, u64 now);
 
