@@ -30,7 +30,7 @@
 /* One BH-off section sends at most about this much. */
 #define BATCH_BYTES	(256 * 1024)
 #define BATCH_PACKETS	1024
-/* Sections that a kick or the engine spends on one QP before the tasklet goes on. */
+/* Sections that a kick or the engine spends on one QP at a time. */
 #define BATCHES		8
 /* After this no packet waits in the queues of a CPU, ns. */
 #define TX_SETTLED_NS	(100 * NSEC_PER_MSEC)
@@ -70,6 +70,13 @@ static void again(struct rove_qp *qp)
 static bool runs_here(const struct rove_qp *qp)
 {
 	return in_serving_softirq() && READ_ONCE(qp->here) == current;
+}
+
+/* A budget ran out: that thread goes on, or else the tasklet. */
+static void go_on(struct rove_qp *qp)
+{
+	if (!runs_here(qp))
+		again(qp);
 }
 
 static void drop(struct rove_qp *qp, enum rove_drop why)
@@ -908,8 +915,8 @@ static void leave_half(struct rove_qp *qp, struct rove_half *h)
 {
 	while (!rove_half_disown(h))
 		turn(qp, h);
-	if (test_bit(ROVE_WORK_MORE, &h->work) && !runs_here(qp))
-		again(qp);
+	if (test_bit(ROVE_WORK_MORE, &h->work))
+		go_on(qp);
 }
 
 bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
@@ -928,8 +935,8 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 		}
 		if (unlikely(!rove_half_try_own(h))) {
 			more = defer_packets(qp, h, rx, dqpn);
-			if (run_half(qp, h) && !runs_here(qp))
-				again(qp);
+			if (run_half(qp, h))
+				go_on(qp);
 			continue;
 		}
 		now = ktime_get_ns();
@@ -1036,8 +1043,8 @@ void rove_run_tasklet(struct tasklet_struct *tasklet)
 	events = atomic_xchg(&qp->events, 0);
 	if (events)
 		dispatch(qp, events);
-	if (more && !runs_here(qp))
-		again(qp);
+	if (more)
+		go_on(qp);
 }
 
 enum hrtimer_restart rove_run_timer(struct hrtimer *timer)
@@ -1045,8 +1052,8 @@ enum hrtimer_restart rove_run_timer(struct hrtimer *timer)
 	struct rove_qp *qp = container_of(timer, struct rove_qp, timer);
 
 	set_bit(ROVE_WORK_TIMER, &qp->req_half.work);
-	if (run_half(qp, &qp->req_half) && !runs_here(qp))
-		again(qp);
+	if (run_half(qp, &qp->req_half))
+		go_on(qp);
 	return HRTIMER_NORESTART;
 }
 
