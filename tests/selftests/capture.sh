@@ -38,7 +38,7 @@ captured() {
 	tap=$!
 	wait_until 10 grep -q listening "$T/tcpdump" || { cat "$T/tcpdump"; status=1; }
 	"$@" || status=$?
-	wait_until 10 unchanged "$file" || true
+	wait_until 10 unchanged "$file" || { echo "the capture does not end"; status=1; }
 	stop "$tap"
 	split_trains on
 	return "$status"
