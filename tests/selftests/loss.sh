@@ -22,6 +22,18 @@ calm() {
 	both ethtool -K @ tx-udp-segmentation on >/dev/null
 }
 
+# disturb NETEM...: at both ends, all but the request to disconnect of the CM.
+# A program that exits takes its repeats along (cm_destroy_id), so that one lost
+# packet would leave its peer waiting for ever, with any driver.
+disturb() {
+	# shellcheck disable=SC2046 # words
+	both tc qdisc add dev @ root handle 1: prio bands 2 priomap $(yes 1 | head -n 16) &&
+		both tc qdisc add dev @ parent 1:2 netem limit 20000 "$@" &&
+		both tc filter add dev @ parent 1: protocol ip u32 \
+			match u16 4791 0xffff at 22 match u8 0x64 0xff at 28 \
+			match u16 0x0015 0xffff at 64 flowid 1:1
+}
+
 # disturbed TRAINS NETEM(with + for spaces) COMMAND...
 disturbed() {
 	local trains=$1 how=${2//+/ } status=0
@@ -30,7 +42,7 @@ disturbed() {
 	trap calm EXIT
 	both ethtool -K @ tx-udp-segmentation "$trains" >/dev/null || return
 	# shellcheck disable=SC2086 # words
-	both tc qdisc add dev @ root netem limit 20000 $how || return
+	disturb $how || return
 	counters_of "$RA" >"$T/before"
 	counters_of "$RB" >>"$T/before"
 	"$@" || status=$?
