@@ -166,22 +166,22 @@ itself() {
 t "rping" rping_at 0.0.0.0 "$IP_A" -C 100
 t "rping -V" rping_at 0.0.0.0 "$IP_A" -V -C 100
 t "rping -V -S 65535" rping_at 0.0.0.0 "$IP_A" -V -S 65535 -C "$MANY"
-t "rping, IPv6" rping_at ::0 "$IP6_A" -V -C 10
-t "rping, link-local IPv6" rping_link_local
+t "rping, IPv6" need_ipv6 rping_at ::0 "$IP6_A" -V -C 10
+t "rping, link-local IPv6" need_ipv6 rping_link_local
 t "rping, server bound to the address" rping_at "$IP_A" "$IP_A" -V -C 10
 t "rping -q, program's own queue pair" rping_at 0.0.0.0 "$IP_A" -q -V -C 10
 t "rping to the own address" itself rping_at 0.0.0.0 "$IP_A" -V -C 100
-t "rping to the own address, IPv6" itself rping_at ::0 "$IP6_A" -V -C 10
+t "rping to the own address, IPv6" need_ipv6 itself rping_at ::0 "$IP6_A" -V -C 10
 t "rping -P, $MANY clients in turn" rping_persistent
 t "rping -P, 8 clients at once" rping_crowd
 t "rping to a port where nobody listens" refused
 t "ucmatose -c $MANY" cm_tool ucmatose -c "$MANY"
-t "ucmatose, IPv6" cm_tool_v6 ucmatose -f ipv6 -c 10
+t "ucmatose, IPv6" need_ipv6 cm_tool_v6 ucmatose -f ipv6 -c 10
 t "ucmatose -C 100 -S 5000" cm_tool ucmatose -c 2 -C 100 -S 5000
 t "ucmatose to the own address" itself cm_tool ucmatose -c 10
 t "udaddy" cm_tool udaddy
 t "udaddy -c 100" cm_tool udaddy -c "$MANY"
-t "udaddy, IPv6" cm_tool_v6 udaddy -f ipv6 -c 10
+t "udaddy, IPv6" need_ipv6 cm_tool_v6 udaddy -f ipv6 -c 10
 # All sizes, as they are without -S, take minutes.
 t "rstream" stream rstream -S 4000 -C 200
 t "rstream -T a" stream_async rstream -T a -S 4000 -C 200

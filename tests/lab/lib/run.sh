@@ -39,10 +39,10 @@ cmd_shell() {
 parse_run_options() {
 	local option
 
-	KERNEL=perf TOPOLOGY=pair CPUS=2 TIMEOUT=300 MEMORY='' OUT=''
+	KERNEL=perf TOPOLOGY=pair CPUS=2 TIMEOUT=300 MEMORY='' OUT='' WORDS=()
 	: "${INTERACTIVE:=}"
 	OPTIND=1
-	while getopts :k:t:c:T:m:o: option; do
+	while getopts :k:t:c:T:m:o:a: option; do
 		case $option in
 		k) KERNEL=$OPTARG ;;
 		t) TOPOLOGY=$OPTARG ;;
@@ -50,6 +50,7 @@ parse_run_options() {
 		T) TIMEOUT=$OPTARG ;;
 		m) MEMORY=${OPTARG%M} ;;
 		o) OUT=$OPTARG ;;
+		a) WORDS+=("$OPTARG") ;;
 		:) usage_error "run: -$OPTARG needs a value" ;;
 		*) usage_error "run: no option -$OPTARG" ;;
 		esac
@@ -261,7 +262,7 @@ start_uml() {
 		con=null con0=null,fd:1 "${console[@]}" \
 		loglevel=5 log_buf_len=4M printk.devkmsg=on \
 		bonding.max_bonds=0 dummy.numdummies=0 ifb.numifbs=0 \
-		lab_fs=hostfs lab_base="$RUN" ${OUT:+lab_out=1} \
+		lab_fs=hostfs lab_base="$RUN" ${OUT:+lab_out=1} "${WORDS[@]}" \
 		</dev/null >"$RUN/console" 2>&1 3>"$RUN/stdout" 4>"$RUN/stderr"
 }
 
@@ -289,7 +290,7 @@ start_stock() {
 		-chardev file,id=stderr,path=/proc/self/fd/4 \
 		-device virtserialport,chardev=stderr,name=stderr \
 		-kernel "$dir/vmlinuz" -initrd "$dir/initramfs.gz" \
-		-append "console=ttyS0 loglevel=5 log_buf_len=4M printk.devkmsg=on panic=-1 lab_fs=9p ${OUT:+lab_out=1}" \
+		-append "console=ttyS0 loglevel=5 log_buf_len=4M printk.devkmsg=on panic=-1 lab_fs=9p ${OUT:+lab_out=1} ${WORDS[*]}" \
 		2>>"$RUN/qemu.log" 3>"$RUN/stdout" 4>"$RUN/stderr"
 }
 
