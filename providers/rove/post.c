@@ -314,23 +314,20 @@ int rove_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 
 /* ---- ibv_post_recv() -------------------------------------------------------------- */
 
-static int post_one_recv(struct rove_qp *qp, const struct ibv_recv_wr *wr)
+int rove_post_fill_recv(struct rove_ring *ring, u32 max_sge, const struct ibv_recv_wr *wr)
 {
-	struct rove_wq *rq = &qp->rq;
 	struct rove_rqe *rqe;
 
-	if (wr->num_sge < 0 || (u32)wr->num_sge > rq->max_sge)
+	if (wr->num_sge < 0 || (u32)wr->num_sge > max_sge)
 		return EINVAL;
-	if (!wq_has_room(rq))
-		return ENOMEM;
 
-	rqe = rove_ring_slot(&rq->ring, rq->ring.head);
+	rqe = rove_ring_slot(ring, ring->head);
 	rqe->wr_id = wr->wr_id;
 	rqe->num = wr->num_sge;
 	rqe->reserved_60 = 0;
 	if (wr->num_sge)
 		memcpy(rqe + 1, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
-	rq->ring.head++;
+	ring->head++;
 	return 0;
 }
 
@@ -354,9 +351,12 @@ int rove_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 	pthread_spin_lock(&qp->rq.lock);
 	start = qp->rq.ring.head;
-	err = ibqp->state == IBV_QPS_RESET ? EINVAL : 0;
+	err = ibqp->state == IBV_QPS_RESET || ibqp->srq ? EINVAL : 0;
 	while (!err && wr) {
-		err = post_one_recv(qp, wr);
+		if (wq_has_room(&qp->rq))
+			err = rove_post_fill_recv(&qp->rq.ring, qp->rq.max_sge, wr);
+		else
+			err = ENOMEM;
 		if (!err)
 			wr = wr->next;
 	}

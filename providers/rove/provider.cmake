@@ -25,6 +25,7 @@ rdma_provider(rove
   "${ROVE_DIR}/qp.c"
   "${ROVE_DIR}/post.c"
   "${ROVE_DIR}/cq.c"
+  "${ROVE_DIR}/srq.c"
   "${ROVE_MODULE}/ring/cqe.c"
   "${ROVE_KABI}")
 install(FILES "${ROVE_DIR}/man/rove.7" DESTINATION "${CMAKE_INSTALL_MANDIR}/man7")

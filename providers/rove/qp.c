@@ -78,7 +78,7 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 {
 	u32 ops = rove_post_ops(attr->qp_type);
 
-	if (!ops || attr->srq || !check_comp_mask(attr->comp_mask, SUPPORTED_COMP_MASK))
+	if (!ops || !check_comp_mask(attr->comp_mask, SUPPORTED_COMP_MASK))
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
 		return EOPNOTSUPP;
@@ -107,6 +107,7 @@ static bool resp_ok(const struct urove_create_qp_resp *resp, const struct ibv_qp
 	    sizeof(struct rove_sqe) + (u64)resp->max_inline > resp->sq_stride ||
 	    resp->max_inline > UINT16_MAX)
 		return false;
+	/* None with an SRQ. */
 	return !resp->rq_entries ||
 	       (queue_ok(resp->rq_entries, resp->rq_stride, resp->rq_offset, resp->length) &&
 		sizeof(struct rove_rqe) + recv_sges <= resp->rq_stride);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The provider's objects. Locks are said at the members they protect; the order
- * is: SQ, RQ, then either of CQ and QP table.
+ * is: SQ, RQ, then either of CQ and QP table. That of an SRQ stands alone.
  */
 #ifndef ROVE_H
 #define ROVE_H
@@ -84,6 +84,16 @@ struct rove_qp {
 	bool wr_addressed;		/* UD: it has an address */
 };
 
+struct rove_srq {
+	struct verbs_srq vsrq;
+	pthread_spinlock_t lock;	/* ring, hdr, length */
+	struct rove_ring ring;
+	struct rove_srq_hdr *hdr;
+	u32 length;			/* of the mapped area */
+	u32 max_sge;
+	pthread_mutex_t resize_mutex;	/* one resize at a time; outside lock */
+};
+
 struct rove_ah {
 	struct ibv_ah ibv_ah;
 	u32 ah;				/* handle for struct rove_sqe */
@@ -112,6 +122,11 @@ static inline struct rove_qp *to_rove_qp(struct ibv_qp *qp)
 static inline struct rove_qp *to_rove_qp_ex(struct ibv_qp_ex *qp)
 {
 	return container_of(qp, struct rove_qp, vqp.qp_ex);
+}
+
+static inline struct rove_srq *to_rove_srq(struct ibv_srq *srq)
+{
+	return container_of(srq, struct rove_srq, vsrq.srq);
 }
 
 static inline struct rove_ah *to_rove_ah(struct ibv_ah *ah)
@@ -149,9 +164,18 @@ struct rove_qp *rove_qp_find(struct rove_context *ctx, u32 qpn);
 /* post.c */
 int rove_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int rove_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* The WR into the slot at head, which is free; head moves on. EINVAL: too many SGEs. */
+int rove_post_fill_recv(struct rove_ring *ring, u32 max_sge, const struct ibv_recv_wr *wr);
 u32 rove_post_ops(enum ibv_qp_type type);
 u64 rove_post_ex_flags(u32 ops);
 void rove_post_init_ex(struct rove_qp *qp, u64 flags);
+
+/* srq.c */
+struct ibv_srq *rove_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+int rove_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int rove_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int rove_destroy_srq(struct ibv_srq *srq);
+int rove_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 /* cq.c */
 struct ibv_cq *rove_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel,

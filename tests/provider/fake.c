@@ -242,6 +242,78 @@ int ibv_cmd_destroy_ah(struct ibv_ah *ah)
 	return 0;
 }
 
+static void describe_srq(struct rove_create_srq_resp *r, uint32_t max_wr, uint32_t max_sge)
+{
+	r->entries = pow2(max_wr);
+	r->stride = rove_wqe_rq_stride(max_sge);
+	r->max_sge = max_sge;
+	r->length = ROVE_SRQ_WQES + r->entries * r->stride;
+	r->offset = area_add(r->length);
+}
+
+int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_init_attr *attr,
+		       struct ibv_create_srq *cmd, size_t cmd_size,
+		       struct ib_uverbs_create_srq_resp *resp, size_t resp_size)
+{
+	struct urove_create_srq_resp *r = container_of(resp, struct urove_create_srq_resp, ibv_resp);
+
+	if (fake.create_err)
+		return fake.create_err;
+	describe_srq(&r->drv_payload, attr->attr.max_wr, attr->attr.max_sge);
+	srq->context = pd->context;
+	srq->pd = pd;
+	return 0;
+}
+
+/* The module's part of a resize: everything posted moves, indices run on. */
+static void commit_srq(struct rove_srq *srq)
+{
+	struct rove_srq_hdr *old = srq->hdr, *hdr;
+	uint32_t i;
+
+	hdr = mmap(NULL, fake.srq_next.length, PROT_READ | PROT_WRITE, MAP_SHARED, area_fd,
+		   fake.srq_next.offset);
+	for (i = old->cons; i != old->prod; i++)
+		memcpy((char *)hdr + ROVE_SRQ_WQES + (i % fake.srq_next.entries) * srq->ring.stride,
+		       (char *)old + ROVE_SRQ_WQES + (i & srq->ring.mask) * srq->ring.stride,
+		       srq->ring.stride);
+	hdr->prod = old->prod;
+	hdr->cons = old->cons;
+	munmap(hdr, fake.srq_next.length);
+}
+
+int ibv_cmd_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask,
+		       struct ibv_modify_srq *cmd, size_t cmd_size)
+{
+	struct urove_modify_srq *c = container_of(cmd, struct urove_modify_srq, ibv_cmd);
+	struct rove_srq *srq = to_rove_srq(ibsrq);
+
+	fake.srq_steps = fake.srq_steps << 4 | c->step;
+	if (fake.modify_err && c->step != ROVE_RESIZE_PREPARE)
+		return fake.modify_err;
+	if (c->step == ROVE_RESIZE_PREPARE) {
+		describe_srq(&fake.srq_next, attr->max_wr, srq->max_sge);
+		srq->hdr->next_entries = fake.srq_next.entries;
+		srq->hdr->next_offset = fake.srq_next.offset;
+		srq->hdr->next_length = fake.bad_offset ? 1 : fake.srq_next.length;
+	} else if (c->step == ROVE_RESIZE_COMMIT) {
+		commit_srq(srq);
+	}
+	return 0;
+}
+
+int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv_query_srq *cmd,
+		      size_t cmd_size)
+{
+	return 0;
+}
+
+int ibv_cmd_destroy_srq(struct ibv_srq *srq)
+{
+	fake.areas--;
+	return 0;
+}
+
 /* ---- commands that nothing here depends on ------------------------------------------ */
 
 int ibv_cmd_query_device_any(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,

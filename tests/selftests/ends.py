@@ -23,6 +23,7 @@ from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPEx, QPInitAttr, QPInitAttrEx
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
 SLOW = int(os.environ.get("SLOW", "2"))
@@ -168,13 +169,18 @@ class End:
     """A device, a queue pair and what belongs to it."""
 
     def __init__(self, device, gid_index, options):
+        self.gid_index = gid_index
+        self.options = options
+        self.channel = None
+        self.seen = []
+        self.owner = options.get("of")
+        if self.owner:
+            self.share(self.owner)
+            return
         before = event_fds()
         self.ctx = Context(name=device)
         self.async_fd = (event_fds() - before).pop()
-        self.gid_index = gid_index
-        self.options = options
         self.pd = PD(self.ctx)
-        self.channel = None
         if options.get("events"):
             before = event_fds()
             self.channel = CompChannel(self.ctx)
@@ -182,8 +188,20 @@ class End:
         cqe = options.get("cqe", 256)
         self.scq = CQ(self.ctx, cqe, None, self.channel, 0)
         self.rcq = CQ(self.ctx, options.get("rcqe", cqe), None, self.channel, 0)
+        self.srq = None
+        if options.get("srq"):
+            self.srq = self.make_srq(options["srq"], options.get("sge", 4))
         self.qp = self.make_qp()
-        self.seen = []
+
+    def share(self, owner):
+        """One more queue pair of the same context, domain and queues."""
+        self.ctx, self.async_fd, self.pd = owner.ctx, owner.async_fd, owner.pd
+        self.scq, self.rcq, self.srq = owner.scq, owner.rcq, owner.srq
+        self.qp = self.make_qp()
+
+    def make_srq(self, wrs, sges, pd=None):
+        """An empty one."""
+        return SRQ(pd or self.pd, SrqInitAttr(SrqAttr(max_wr=wrs, max_sge=sges)))
 
     def make_qp(self):
         """By the options, in state RESET."""
@@ -201,7 +219,7 @@ class End:
                                 e.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
             return QPEx(self.ctx, init)
         init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.scq, rcq=self.rcq, cap=cap,
-                          sq_sig_all=o.get("sig_all", 0))
+                          sq_sig_all=o.get("sig_all", 0), srq=self.srq)
         return QP(self.pd, init)
 
     # ------------------------------------------------------------- connecting
@@ -282,7 +300,7 @@ class End:
         """Post a receive."""
         wr = RecvWR(wr_id, len(sges) or 1, sges or [SGE(0, 0, 0)])
         wr.num_sge = len(sges)
-        self.qp.post_recv(wr)
+        (self.srq or self.qp).post_recv(wr)
 
     # ------------------------------------------------------------ completions
 
@@ -353,6 +371,10 @@ class End:
         while self.async_event(0) is not None:
             pass
         self.qp.close()
+        if self.owner:
+            return
+        if self.srq:
+            self.srq.close()
         self.scq.close()
         self.rcq.close()
         if self.channel:

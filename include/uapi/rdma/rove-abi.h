@@ -256,6 +256,54 @@ struct rove_rqe {
 	__u32 reserved_60;
 };
 
+/* ---- shared receive queues ----------------------------------------------- */
+
+struct rove_create_srq_req {
+	__aligned_u64 comp_mask;
+	__aligned_u64 reserved_40;
+};
+
+struct rove_create_srq_resp {
+	__aligned_u64 comp_mask;
+	__aligned_u64 offset;		/* mmap() offset of the SRQ area */
+	__u32 length;			/* bytes to map */
+	__u32 entries;			/* a power of two */
+	__u32 stride;			/* bytes, a multiple of 16 */
+	__u32 max_sge;
+};
+
+/*
+ * A resize takes two calls, so that nothing has changed if the provider cannot
+ * map the new area: PREPARE makes it and says in next_* of the header where it
+ * is; COMMIT moves what is posted, during which nothing may be posted. Indices
+ * run on. The area has the same layout as the one that it replaces.
+ */
+enum rove_resize_step {
+	ROVE_RESIZE_PREPARE	= 1,
+	ROVE_RESIZE_COMMIT	= 2,
+};
+
+struct rove_modify_srq_req {
+	__aligned_u64 comp_mask;
+	__u32 step;			/* enum rove_resize_step with IB_SRQ_MAX_WR, else 0 */
+	__u32 reserved_60;
+};
+
+/* Start of an SRQ area; slots for struct rove_rqe follow at ROVE_SRQ_WQES. */
+struct rove_srq_hdr {
+	/* provider writes */
+	__u32 prod;			/* WQEs posted, running freely */
+	__u32 reserved_20[15];
+	/* module writes */
+	__u32 cons;			/* slots that may be written again */
+	__u32 next_entries;		/* what a resize has prepared */
+	__aligned_u64 next_offset;
+	__u32 next_length;
+	__u32 reserved_2a0[11];
+};
+
+#define ROVE_SRQ_WQES	128		/* sizeof(struct rove_srq_hdr) */
+
 /* ---- address handles ----------------------------------------------------- */
 
 struct rove_create_ah_resp {

@@ -17,6 +17,7 @@
 #include "half.h"
 #include "qp.h"
 #include "run.h"
+#include "srq.h"
 #include "uctx.h"
 
 #define GSI_QPN		1
@@ -55,13 +56,14 @@ static int check_init(const struct ib_qp_init_attr *init)
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (init->create_flags || init->srq || init->rwq_ind_tbl)
+	if (init->create_flags || init->rwq_ind_tbl || (init->srq && init->qp_type == IB_QPT_GSI))
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
-	if (cap->max_send_wr > ROVE_MAX_WR || cap->max_recv_wr > ROVE_MAX_WR ||
-	    cap->max_send_sge > ROVE_MAX_SGE || cap->max_recv_sge > ROVE_MAX_SGE ||
+	if (cap->max_send_wr > ROVE_MAX_WR || cap->max_send_sge > ROVE_MAX_SGE ||
 	    cap->max_inline_data > ROVE_MAX_INLINE)
+		return -EINVAL;
+	if (!init->srq && (cap->max_recv_wr > ROVE_MAX_WR || cap->max_recv_sge > ROVE_MAX_SGE))
 		return -EINVAL;
 	return 0;
 }
@@ -71,9 +73,14 @@ static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
 	u32 send_sge = max(cap->max_send_sge, 1U), private;
 	void *slots;
 
-	qp->max_recv_sge = max(cap->max_recv_sge, 1U);
+	if (qp->srq) {
+		qp->max_recv_sge = qp->srq->max_sge;
+		qp->rq_entries = 0;
+	} else {
+		qp->max_recv_sge = max(cap->max_recv_sge, 1U);
+		qp->rq_entries = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
+	}
 	qp->sq_entries = roundup_pow_of_two(max(cap->max_send_wr, 1U));
-	qp->rq_entries = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
 	qp->sq_stride = rove_wqe_sq_stride(send_sge, cap->max_inline_data);
 	qp->rq_stride = rove_wqe_rq_stride(qp->max_recv_sge);
 	qp->sq_offset = ROVE_QP_WQES;
@@ -104,7 +111,7 @@ static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
 	cap->max_send_wr = qp->sq_entries;
 	cap->max_recv_wr = qp->rq_entries;
 	cap->max_send_sge = send_sge;
-	cap->max_recv_sge = qp->max_recv_sge;
+	cap->max_recv_sge = qp->srq ? 0 : qp->max_recv_sge;
 	cap->max_inline_data = qp->limits.max_inline;
 	return 0;
 
@@ -232,6 +239,8 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->send_cq = rove_cq_of(init->send_cq);
 	qp->recv_cq = rove_cq_of(init->recv_cq);
+	qp->srq = init->srq ? rove_srq_of(init->srq) : NULL;
+	qp->recv_pd = qp->srq ? qp->srq->pd : pd;
 	qp->db_slot = ROVE_DB_NO_SLOT;
 	qp->state = IB_QPS_RESET;
 	mutex_init(&qp->mutex);
@@ -479,6 +488,7 @@ static void apply_state(struct rove_qp *qp, enum ib_qp_state from, enum ib_qp_st
 		rove_req_reset(&qp->req);
 		rove_resp_reset(&qp->resp);
 		reset_rings(qp);
+		qp->last_wqe_told = false;
 		break;
 	case IB_QPS_RTR:
 		rove_resp_start(&qp->resp);
@@ -560,14 +570,14 @@ void rove_qp_query(struct rove_qp *qp, struct ib_qp_attr *attr, struct ib_qp_ini
 	attr->cap.max_send_wr = qp->sq_entries;
 	attr->cap.max_recv_wr = qp->rq_entries;
 	attr->cap.max_send_sge = qp->limits.max_sge;
-	attr->cap.max_recv_sge = qp->max_recv_sge;
+	attr->cap.max_recv_sge = qp->srq ? 0 : qp->max_recv_sge;
 	attr->cap.max_inline_data = qp->limits.max_inline;
 
 	init->event_handler = qp->ib->event_handler;
 	init->qp_context = qp->ib->qp_context;
 	init->send_cq = qp->ib->send_cq;
 	init->recv_cq = qp->ib->recv_cq;
-	init->srq = NULL;
+	init->srq = qp->ib->srq;
 	init->cap = attr->cap;
 	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->qp_type = qp->type;

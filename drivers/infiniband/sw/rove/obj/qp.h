@@ -19,6 +19,7 @@
 struct rove_area;
 struct rove_cq;
 struct rove_dev;
+struct rove_srq;
 struct rove_uctx;
 
 /* Work that waits for the owner of a half. */
@@ -49,6 +50,7 @@ struct rove_qp {
 	struct rove_uctx *uctx;		/* NULL: the kernel's own */
 	struct rove_cq *send_cq;
 	struct rove_cq *recv_cq;
+	struct rove_srq *srq;		/* NULL: a receive queue of its own */
 	enum ib_qp_type type;		/* RC, UD, GSI */
 	u32 qpn;
 	u32 db_slot;
@@ -79,6 +81,8 @@ struct rove_qp {
 	struct rove_resp resp;
 	struct rove_ring rq;		/* consumer side */
 	struct rove_rwqe *rwqe;		/* held receive WQE */
+	struct ib_pd *recv_pd;		/* what its SGEs are checked against */
+	bool last_wqe_told;		/* since it went to ERR; with an SRQ */
 
 	/* producer side of a kernel QP; irqsave */
 	spinlock_t post_lock ____cacheline_aligned;

@@ -26,6 +26,7 @@
 #include "half.h"
 #include "qp.h"
 #include "run.h"
+#include "srq.h"
 
 /* One BH-off section sends at most about this much. */
 #define BATCH_BYTES	(256 * 1024)
@@ -570,16 +571,19 @@ static void resp_reap(struct rove_qp *qp, const struct rove_rxpkt *rx, u64 now)
 
 static enum rove_fault resp_get_rqe(struct rove_qp *qp, struct rove_resp_result *res)
 {
-	enum rove_fault fault;
+	enum rove_fault fault = ROVE_FAULT_NONE;
 
-	if (!rove_ring_pending(&qp->rq)) {
+	if (qp->srq) {
+		fault = rove_srq_take(qp->srq, qp->rwqe, &res->empty);
+	} else if (rove_ring_pending(&qp->rq)) {
+		fault = rove_wqe_read_recv(qp->rwqe, rove_ring_slot(&qp->rq, qp->rq.head),
+					   qp->max_recv_sge);
+		rove_ring_release(&qp->rq);
+	} else {
 		res->empty = true;
-		return ROVE_FAULT_NONE;
 	}
-	fault = rove_wqe_read_recv(qp->rwqe, rove_ring_slot(&qp->rq, qp->rq.head),
-				   qp->max_recv_sge);
-	rove_ring_release(&qp->rq);
-	res->len = qp->rwqe->length;
+	if (!res->empty)
+		res->len = qp->rwqe->length;
 	return fault;
 }
 
@@ -595,8 +599,8 @@ static int resp_to_rqe(void *arg, const void *p, u32 len)
 	struct resp_place *s = arg;
 	enum rove_fault fault;
 
-	fault = rove_sge_scatter(&s->qp->dev->mrs, s->qp->pd, s->qp->rwqe->sge, s->qp->rwqe->num,
-				 s->off, p, len);
+	fault = rove_sge_scatter(&s->qp->dev->mrs, s->qp->recv_pd, s->qp->rwqe->sge,
+				 s->qp->rwqe->num, s->off, p, len);
 	s->off += len;
 	return fault;
 }
@@ -619,7 +623,7 @@ static enum rove_fault resp_place_grh(struct rove_qp *qp, const struct rove_rxpk
 		memcpy(grh, ipv6_hdr(rx->skb), sizeof(struct ipv6hdr));
 	else
 		memcpy(grh + GRH_LEN - sizeof(struct iphdr), ip_hdr(rx->skb), sizeof(struct iphdr));
-	return rove_sge_scatter(&qp->dev->mrs, qp->pd, qp->rwqe->sge, qp->rwqe->num, 0, grh,
+	return rove_sge_scatter(&qp->dev->mrs, qp->recv_pd, qp->rwqe->sge, qp->rwqe->num, 0, grh,
 				sizeof(grh));
 }
 
@@ -717,20 +721,31 @@ static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 	resp_reap(qp, rx, now);
 }
 
-/* In ERR: what is posted, and what may be posted later, completes with an error. */
+/*
+ * In ERR: what is posted, and what may be posted later, completes with an error. An
+ * SRQ's work requests serve others: only the one that was taken does, and the user
+ * is told that there are no more.
+ */
 static void resp_flush(struct rove_qp *qp, u64 now)
 {
 	struct rove_resp_comp comp = {
 		.fault = ROVE_FAULT_FLUSH,
 	};
-	struct rove_resp_result res;
 	u32 n;
 
 	rove_resp_error(&qp->resp);
 	resp_reap(qp, NULL, now);
+	if (qp->srq) {
+		if (!qp->last_wqe_told)
+			tell(qp, ROVE_QPE_LAST_WQE);
+		qp->last_wqe_told = true;
+		return;
+	}
 	/* Pairs with the poster's barrier: it sees the flag, or we see its WQE. */
 	smp_mb();
 	for (n = rove_ring_pending(&qp->rq); n; n--) {
+		struct rove_resp_result res = {};
+
 		resp_get_rqe(qp, &res);
 		resp_complete(qp, &comp, NULL, now);
 	}

@@ -10,6 +10,7 @@
 #include "../obj/cq.h"
 #include "../obj/dev.h"
 #include "../obj/qp.h"
+#include "../obj/srq.h"
 #include "../obj/uctx.h"
 #include "hw_stats.h"
 #include "mmap.h"
@@ -22,6 +23,7 @@
 #include "v_ctx.h"
 #include "v_mr.h"
 #include "v_qp.h"
+#include "v_srq.h"
 
 /* Since 6.17 reg_user_mr() gets steering tags, for devices that write by PCI. */
 #ifdef ROVE_HAVE_DMAH
@@ -52,6 +54,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.create_ah = rove_create_ah,
 	.create_cq = rove_create_cq,
 	.create_qp = rove_create_qp,
+	.create_srq = rove_create_srq,
 	.create_user_ah = rove_create_ah,
 	.dealloc_pd = rove_dealloc_pd,
 	.dealloc_ucontext = rove_dealloc_ucontext,
@@ -59,6 +62,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.destroy_ah = rove_destroy_ah,
 	.destroy_cq = rove_destroy_cq,
 	.destroy_qp = rove_destroy_qp,
+	.destroy_srq = rove_destroy_srq,
 	.disassociate_ucontext = rove_disassociate_ucontext,
 	.fill_res_cq_entry = rove_fill_res_cq,
 	.fill_res_mr_entry = rove_fill_res_mr,
@@ -71,13 +75,16 @@ const struct ib_device_ops rove_dev_ops = {
 	.mmap = rove_mmap,
 	.mmap_free = rove_mmap_free,
 	.modify_qp = rove_modify_qp,
+	.modify_srq = rove_modify_srq,
 	.poll_cq = rove_poll_cq,
 	.post_recv = rove_post_recv,
 	.post_send = rove_post_send,
+	.post_srq_recv = rove_post_srq_recv,
 	.query_ah = rove_query_ah,
 	.query_device = rove_query_device,
 	.query_pkey = rove_query_pkey,
 	.query_qp = rove_query_qp,
+	.query_srq = rove_query_srq,
 	.reg_user_mr = REG_USER_MR,
 	.req_notify_cq = rove_req_notify_cq,
 	.rereg_user_mr = rove_rereg_user_mr,
@@ -86,5 +93,6 @@ const struct ib_device_ops rove_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_cq, rove_ibcq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, rove_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, rove_ibqp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, rove_ibsrq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, rove_uctx, ib),
 };

@@ -8,6 +8,7 @@
 #include "../obj/ah.h"
 #include "../obj/qp.h"
 #include "../obj/run.h"
+#include "../obj/srq.h"
 #include "post.h"
 
 #define SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
@@ -203,11 +204,11 @@ int rove_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct i
 	return err;
 }
 
-/* ---- receive queue --------------------------------------------------------- */
+/* ---- receive queues -------------------------------------------------------- */
 
-static int fill_rqe(struct rove_rqe *rqe, const struct rove_qp *qp, const struct ib_recv_wr *wr)
+static int fill_rqe(struct rove_rqe *rqe, u32 max_sge, const struct ib_recv_wr *wr)
 {
-	if (wr->num_sge < 0 || wr->num_sge > qp->max_recv_sge)
+	if (wr->num_sge < 0 || wr->num_sge > max_sge)
 		return -EINVAL;
 
 	rqe->wr_id = wr->wr_id;
@@ -217,22 +218,18 @@ static int fill_rqe(struct rove_rqe *rqe, const struct rove_qp *qp, const struct
 	return 0;
 }
 
-static int post_recv_locked(struct rove_qp *qp, const struct ib_recv_wr *wr,
+/* Under the lock of the producer side. */
+static int post_recv_locked(struct rove_ring *ring, u32 max_sge, const struct ib_recv_wr *wr,
 			    const struct ib_recv_wr **bad_wr)
 {
-	struct rove_ring *ring = &qp->rq_prod;
+	u32 space = rove_ring_space(ring);
 	int err = 0;
-	u32 space;
 
-	lockdep_assert_held(&qp->post_lock);
-	space = rove_ring_space(ring);
 	for (; wr; wr = wr->next) {
-		if (READ_ONCE(qp->state) == IB_QPS_RESET)
-			err = -EINVAL;
-		else if (!space)
+		if (!space)
 			err = -ENOMEM;
 		else
-			err = fill_rqe(rove_ring_slot(ring, ring->head), qp, wr);
+			err = fill_rqe(rove_ring_slot(ring, ring->head), max_sge, wr);
 		if (err) {
 			*bad_wr = wr;
 			break;
@@ -258,7 +255,12 @@ int rove_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct i
 	}
 
 	spin_lock_irqsave(&qp->post_lock, flags);
-	err = post_recv_locked(qp, wr, bad_wr);
+	if (qp->srq || READ_ONCE(qp->state) == IB_QPS_RESET) {
+		*bad_wr = wr;
+		err = -EINVAL;
+	} else {
+		err = post_recv_locked(&qp->rq_prod, qp->max_recv_sge, wr, bad_wr);
+	}
 	spin_unlock_irqrestore(&qp->post_lock, flags);
 
 	/*
@@ -268,5 +270,24 @@ int rove_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct i
 	smp_mb();
 	if (READ_ONCE(qp->hdr->flags) & ROVE_QP_RING_RECV)
 		rove_run_posted(qp);
+	return err;
+}
+
+int rove_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad_wr)
+{
+	struct rove_srq *srq = rove_srq_of(ib);
+	unsigned long flags;
+	int err;
+
+	/* A process posts in its own memory. */
+	if (srq->user) {
+		*bad_wr = wr;
+		return -EOPNOTSUPP;
+	}
+
+	spin_lock_irqsave(&srq->post_lock, flags);
+	err = post_recv_locked(&srq->prod, srq->max_sge, wr, bad_wr);
+	spin_unlock_irqrestore(&srq->post_lock, flags);
 	return err;
 }

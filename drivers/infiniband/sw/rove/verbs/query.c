@@ -38,6 +38,9 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_qp_rd_atom = ROVE_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = ROVE_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = MANY;
+	attr->max_srq = MANY;
+	attr->max_srq_wr = ROVE_MAX_WR;
+	attr->max_srq_sge = ROVE_MAX_SGE;
 	attr->max_pkeys = 1;
 }
 
@@ -60,7 +63,8 @@ int rove_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 				 IB_DEVICE_UD_AV_PORT_ENFORCE |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
-				 IB_DEVICE_RC_RNR_NAK_GEN;
+				 IB_DEVICE_RC_RNR_NAK_GEN |
+				 IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->local_ca_ack_delay = ACK_DELAY;
