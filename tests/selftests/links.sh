@@ -193,13 +193,14 @@ gids_follow() {
 	table_is_right "link-local address added"
 }
 
-# Every entry of both tables can be talked to.
+# every_gid [BEFORE...]: every entry of both tables can be talked to.
 every_gid() {
 	local kind from to
 
 	wait_until 5 both_have_gids || return
 	for kind in v4 v6 ll; do
 		from=$(gid_index "$RA" "$kind") && to=$(gid_index "$RB" "$kind") || continue
+		"$@"
 		pair -- ibv_rc_pingpong -d "$RA" -g "$from" -n 1000 \
 			-- ibv_rc_pingpong -d "$RB" -g "$to" -n 1000 "$IP_A" || return
 	done
@@ -252,10 +253,13 @@ no_link_local() {
 	make_links || return
 	table_is_right "no link-local address" || return
 	! gids "$RA" | grep '^fe80' || return
-	# Here the RDMA core cannot look for a neighbour; any packet does it in its stead.
+	every_gid find_neighbours
+}
+
+# Here the RDMA core cannot look for a neighbour; any packet does it in its stead.
+find_neighbours() {
 	a bash -c "echo >/dev/udp/$IP6_B/9"
 	b bash -c "echo >/dev/udp/$IP6_A/9"
-	every_gid
 }
 
 t "link add and del, $ROUNDS times" fresh add_and_delete
