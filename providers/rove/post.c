@@ -18,6 +18,7 @@
 
 #define OP(op)		(1U << (op))
 #define OPS_UD		(OP(ROVE_WR_SEND) | OP(ROVE_WR_SEND_IMM))
+#define OPS_UC		(OPS_UD | OP(ROVE_WR_WRITE) | OP(ROVE_WR_WRITE_IMM))
 #define OPS_RC		(OP(ROVE_WR_OPS) - 1)
 #define OPS_INLINE	(OPS_RC & ~(OP(ROVE_WR_READ) | OP(ROVE_WR_CMP_SWP) | \
 				    OP(ROVE_WR_FETCH_ADD)))
@@ -35,6 +36,8 @@ u32 rove_post_ops(enum ibv_qp_type type)
 	switch (type) {
 	case IBV_QPT_RC:
 		return OPS_RC;
+	case IBV_QPT_UC:
+		return OPS_UC;
 	case IBV_QPT_UD:
 		return OPS_UD;
 	default:

@@ -131,8 +131,10 @@ static void check_req(void)
 			rd++;
 	}
 	FUZZ_CHECK(rd == q.rd_atomic && rd <= q.conf.max_rd_atomic);
-	FUZZ_CHECK(bytes == q.send_bytes - q.una_bytes && bytes <= q.conf.window);
-	FUZZ_CHECK(q.una == q.max_psn || rove_req_deadline(&q));
+	FUZZ_CHECK(bytes == q.send_bytes - q.una_bytes);
+	FUZZ_CHECK(bytes <= q.conf.window || q.conf.type == ROVE_QPT_UC);
+	/* UC: between calls all of it was handed over, or is to be tried again. */
+	FUZZ_CHECK(q.una == q.max_psn || rove_req_deadline(&q) || q.conf.type == ROVE_QPT_UC);
 }
 
 static void post(void)
@@ -145,6 +147,10 @@ static void post(void)
 	memset(w, 0, sizeof(*w));
 	w->sqe.wr_id = next_id++;
 	w->sqe.opcode = (b & 7) % ROVE_WR_OPS;
+	/* What the QP cannot do was refused before. */
+	if (q.conf.type == ROVE_QPT_UC &&
+	    (w->sqe.opcode > ROVE_WR_WRITE_IMM || w->sqe.opcode == ROVE_WR_SEND_INV))
+		w->sqe.opcode = ROVE_WR_SEND;
 	w->sqe.flags = b >> 4 & (ROVE_WR_SIGNALED | ROVE_WR_SOLICITED | ROVE_WR_FENCE);
 	w->sqe.rdma.addr = 0x1000;
 	w->length = w->sqe.opcode > ROVE_WR_READ ? 8 : some_len(q.conf.pmtu) & 0x7fffffff;
@@ -160,6 +166,8 @@ static void check_seg(const struct rove_seg *seg)
 
 	FUZZ_CHECK(seg->wqe - q.reaped < ENTRIES && seg->wqe - q.reaped < q.post - q.reaped);
 	FUZZ_CHECK(flags & ROVE_OPF_REQUEST);
+	FUZZ_CHECK(q.conf.type != ROVE_QPT_UC ||
+		   ((seg->pkt.opcode & ROVE_TR_MASK) == ROVE_TR_UC && !seg->pkt.ackreq));
 	FUZZ_CHECK(seg->pkt.len <= q.conf.pmtu);
 	FUZZ_CHECK((seg->source == ROVE_SEG_WQE) == !!seg->pkt.len);
 	FUZZ_CHECK((u64)seg->off + seg->pkt.len <= w->length);
@@ -188,6 +196,10 @@ static void send_some(void)
 		else if (b >> 4 == 2)
 			rove_req_seg_dropped(&q, &old, now);
 	}
+	rove_req_handed_over(&q, now);
+	FUZZ_CHECK(q.conf.type != ROVE_QPT_UC ||
+		   (q.state != ROVE_REQ_RUN && q.state != ROVE_REQ_DRAIN) ||
+		   (q.una == q.psn && q.max_psn == q.psn));
 }
 
 static void response(void)
@@ -234,6 +246,12 @@ static void reap(void)
 	}
 }
 
+static u8 some_type(u8 a)
+{
+	a &= 0xf;
+	return a == 0xf ? ROVE_QPT_UD : a > 0xb ? ROVE_QPT_UC : ROVE_QPT_RC;
+}
+
 static void start_req(void)
 {
 	static const u32 mtus[] = { 256, 512, 1024, 4096 };
@@ -241,8 +259,8 @@ static void start_req(void)
 
 	memset(&q, 0xa5, sizeof(q));
 	rove_req_init(&q, slots, ENTRIES, sizeof(struct rove_swqe));
-	q.conf.type = (a & 0xf) == 0xf ? ROVE_QPT_UD : ROVE_QPT_RC;
-	q.conf.timeout = 1 + (a & 3);
+	q.conf.type = some_type(a);
+	q.conf.timeout = q.conf.type == ROVE_QPT_UC ? 0 : 1 + (a & 3);
 	q.conf.retry_cnt = a >> 5;
 	q.conf.rnr_retry = a >> 5;
 	q.conf.pkey = 0xffff;
@@ -373,6 +391,8 @@ static void request(void)
 			  r.conf.pmtu);
 	if (r.conf.type == ROVE_QPT_UD)
 		pkt.opcode |= ROVE_TR_UD;
+	else if (r.conf.type == ROVE_QPT_UC)
+		pkt.opcode |= ROVE_TR_UC;
 	if (!rove_opcode_info[pkt.opcode].flags)
 		return;
 	rove_resp_packet(&r, &pkt, &act);
@@ -428,7 +448,7 @@ static void start_resp(void)
 
 	memset(&r, 0xa5, sizeof(r));
 	rove_resp_init(&r);
-	r.conf.type = (a & 0xf) == 0xf ? ROVE_QPT_UD : ROVE_QPT_RC;
+	r.conf.type = some_type(a);
 	r.conf.remote_read = r.conf.remote_write = r.conf.remote_atomic = a != 0x11;
 	r.conf.pkey = 0xffff;
 	r.conf.pmtu = 256 << (a >> 5 & 3);

@@ -36,6 +36,10 @@ RTR_MASK = (e.IBV_QP_STATE | e.IBV_QP_AV | e.IBV_QP_PATH_MTU | e.IBV_QP_DEST_QPN
             e.IBV_QP_RQ_PSN | e.IBV_QP_MAX_DEST_RD_ATOMIC | e.IBV_QP_MIN_RNR_TIMER)
 RTS_MASK = (e.IBV_QP_STATE | e.IBV_QP_TIMEOUT | e.IBV_QP_RETRY_CNT | e.IBV_QP_RNR_RETRY |
             e.IBV_QP_SQ_PSN | e.IBV_QP_MAX_QP_RD_ATOMIC)
+# What there is of them without answers.
+UC_MASK = (e.IBV_QP_STATE | e.IBV_QP_PKEY_INDEX | e.IBV_QP_PORT | e.IBV_QP_ACCESS_FLAGS |
+           e.IBV_QP_AV | e.IBV_QP_PATH_MTU | e.IBV_QP_DEST_QPN | e.IBV_QP_RQ_PSN |
+           e.IBV_QP_SQ_PSN)
 
 
 class Fail(Exception):
@@ -218,11 +222,15 @@ class End:
                                 comp_mask=e.IBV_QP_INIT_ATTR_PD |
                                 e.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
             return QPEx(self.ctx, init)
-        init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.scq, rcq=self.rcq, cap=cap,
-                          sq_sig_all=o.get("sig_all", 0), srq=self.srq)
+        init = QPInitAttr(qp_type=o.get("type", e.IBV_QPT_RC), scq=self.scq, rcq=self.rcq,
+                          cap=cap, sq_sig_all=o.get("sig_all", 0), srq=self.srq)
         return QP(self.pd, init)
 
     # ------------------------------------------------------------- connecting
+
+    def mask(self, bits):
+        """Of these attributes those that this kind of queue pair has."""
+        return bits & UC_MASK if self.options.get("type") == e.IBV_QPT_UC else bits
 
     def gid(self):
         """Our address."""
@@ -261,15 +269,15 @@ class End:
 
     def to_init(self):
         """RESET to INIT."""
-        self.qp.modify(self.init_attr(), INIT_MASK)
+        self.qp.modify(self.init_attr(), self.mask(INIT_MASK))
 
     def to_rtr(self, peer):
         """INIT to RTR."""
-        self.qp.modify(self.rtr_attr(peer), RTR_MASK)
+        self.qp.modify(self.rtr_attr(peer), self.mask(RTR_MASK))
 
     def to_rts(self):
         """RTR to RTS."""
-        self.qp.modify(self.rts_attr(), RTS_MASK)
+        self.qp.modify(self.rts_attr(), self.mask(RTS_MASK))
 
     def to_state(self, state):
         """A change that needs nothing else."""

@@ -82,6 +82,10 @@ for way in "" swapped; do
 		t "$to: $tool -q 8 -b" $way perftest "$tool" -q 8 -b -n "$COUNT"
 	done
 	t "$to: ib_send_bw -c UD" $way perftest ib_send_bw -c UD -s 1024 -n "$COUNT"
+	for tool in ib_write_bw ib_send_bw ib_write_lat ib_send_lat; do
+		t "$to: $tool -c UC" $way perftest "$tool" -c UC -n "$COUNT"
+	done
+	t "$to: ibv_uc_pingpong" $way pingpong ibv_uc_pingpong -s 16411 -n "$COUNT"
 	t "$to: rping" $way ping -C "$COUNT"
 	t "$to: rping of 65535 bytes" $way ping -S 65535 -C 20
 	t "$to: rping of 4097 bytes" $way ping -S 4097 -C 20

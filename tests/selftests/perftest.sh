@@ -114,6 +114,10 @@ t "ib_send_bw, inline" perftest ib_send_bw -s 32 -I 64 -n "$ITERATIONS"
 t "ib_write_bw, one completion for each" perftest ib_write_bw -Q 1 -n "$ITERATIONS"
 t "ib_send_bw -c UD" perftest ib_send_bw -c UD -s 2048 -n "$ITERATIONS"
 t "ib_send_lat -c UD" perftest ib_send_lat -c UD -s 2048 -n "$ITERATIONS"
+for tool in ib_write_bw ib_send_bw ib_write_lat ib_send_lat; do
+	t "$tool -c UC" perftest "$tool" -c UC -n "$ITERATIONS"
+	t "$tool -c UC, 8 bytes" perftest "$tool" -c UC -s 8 -n "$ITERATIONS"
+done
 t "ib_send_lat -c UD -e" perftest ib_send_lat -c UD -e -s 64 -n "$ITERATIONS"
 for tool in ib_write_bw ib_read_bw ib_send_bw ib_atomic_bw; do
 	t "$tool --run_infinitely, cut off" cut_off "$tool"

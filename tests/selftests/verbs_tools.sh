@@ -167,5 +167,16 @@ for kind in v6 ll; do
 done
 t "ibv_ud_pingpong to the own address" to_itself ibv_ud_pingpong -c -n 100
 
+t "ibv_uc_pingpong" pingpong ibv_uc_pingpong -n "$ITERATIONS"
+t "ibv_uc_pingpong, data checked" pingpong ibv_uc_pingpong -c -n "$ITERATIONS"
+t "ibv_uc_pingpong, events" pingpong ibv_uc_pingpong -c -e -n "$ITERATIONS"
+for size in 1 3 1023 1025 4097 65537; do
+	t "ibv_uc_pingpong of $size bytes" pingpong ibv_uc_pingpong -c -n 100 -s "$size"
+done
+for kind in v6 ll; do
+	t "ibv_uc_pingpong, GID of kind $kind" with_gid ibv_uc_pingpong "$kind" -c -n 100
+done
+t "ibv_uc_pingpong to the own address" to_itself ibv_uc_pingpong -c -n 100
+
 t "nothing is left" leaves_nothing
 run_tests

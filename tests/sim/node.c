@@ -184,8 +184,22 @@ static void check_send_done(struct node *n, const struct rove_req_comp *comp)
 		CHECK(m->buf[i] == m->want[i], "%s: message %u: answer differs at byte %u", n->name,
 		      id, i);
 	/* The application uses the buffer for something else. */
-	if (m->flags & ROVE_WR_SIGNALED)
+	if (m->flags & ROVE_WR_SIGNALED && n->world->kind != UNRELIABLE)
 		memset(m->buf, 0xdd, m->len);
+}
+
+/* UC: a message says which one it is; those that are missing were lost. */
+static struct msg *find_arrived(struct node *n, const struct rove_resp_comp *comp, const u8 *buf)
+{
+	u32 id = comp->imm;
+
+	if (!(comp->flags & ROVE_CQE_IMM))
+		memcpy(&id, buf, sizeof(id));
+	CHECK(id < n->peer->num && (s32)id > n->recv_last, "message %u after %d", id,
+	      n->recv_last);
+	n->recv_last = id;
+	n->peer->msgs[id].arrived = true;
+	return &n->peer->msgs[id];
 }
 
 static void check_receive(struct node *n, const struct rove_resp_comp *comp)
@@ -194,8 +208,16 @@ static void check_receive(struct node *n, const struct rove_resp_comp *comp)
 	const struct msg *m;
 
 	CHECK(k < n->recv_taken, "receive %u completes before it was taken", k);
-	m = &n->peer->msgs[n->recv_msg[k]];
-	trace(n, "receive %u (message %u) done, fault %u", k, n->recv_msg[k], comp->fault);
+	if (n->world->kind == UNRELIABLE) {
+		m = find_arrived(n, comp, n->recv_buf[k]);
+		for (i = 0; m->op == ROVE_WR_WRITE_IMM && i < m->len; i++)
+			CHECK(n->rw[m->va - BASE_VA + i] == m->buf[i],
+			      "WRITE with immediate: byte %u differs", i);
+	} else {
+		m = &n->peer->msgs[n->recv_msg[k]];
+	}
+	trace(n, "receive %u (message %u) done, fault %u", k, (u32)(m - n->peer->msgs),
+	      comp->fault);
 	if (comp->fault) {
 		n->recv_fault = comp->fault;
 		return;
@@ -254,7 +276,8 @@ static void check_req(struct node *n)
 	CHECK(rd <= q->conf.max_rd_atomic, "%s: %u READs and atomics out", n->name, rd);
 	CHECK(bytes == q->send_bytes - q->una_bytes, "%s: %llu bytes out, it says %u", n->name,
 	      (unsigned long long)bytes, q->send_bytes - q->una_bytes);
-	CHECK(bytes <= q->conf.window, "%s: %llu bytes out", n->name, (unsigned long long)bytes);
+	CHECK(bytes <= q->conf.window || q->conf.type == ROVE_QPT_UC, "%s: %llu bytes out", n->name,
+	      (unsigned long long)bytes);
 	CHECK(q->una == q->max_psn || !q->conf.timeout || q->deadline, "%s: no timer", n->name);
 }
 
@@ -297,6 +320,11 @@ static void check_fence(struct node *n, const struct rove_seg *seg)
 		      "message %u went past the fence of %u", i, seg->wqe);
 }
 
+static struct msg *msg_of(struct node *n, const struct rove_seg *seg)
+{
+	return &n->msgs[rove_req_wqe(&n->req, seg->wqe)->sqe.wr_id];
+}
+
 /* Return: true when there may be more to send. */
 static bool send_requests(struct node *n)
 {
@@ -321,9 +349,13 @@ static bool send_requests(struct node *n)
 		if (sim_chance(n->world, n->out->local_drop)) {
 			trace(n, "dropped here: psn %06x", seg.pkt.psn);
 			rove_req_seg_dropped(&n->req, &seg, n->world->now);
+			/* UC: sent again, or given up. */
+			if (n->req.psn != seg.pkt.psn)
+				msg_of(n, &seg)->lost = true;
 			return false;
 		}
-		wire_send(n, &seg, payload);
+		if (!wire_send(n, &seg, payload))
+			msg_of(n, &seg)->lost = true;
 	}
 	return true;
 }
@@ -469,6 +501,9 @@ void node_receive(struct node *n, const struct packet *p)
 	why = rove_parse(p->bytes, p->len, &pkt);
 	CHECK(!why, "packet does not parse: %u", why);
 	CHECK(pkt.migreq && pkt.pkey == 0xffff && pkt.dqpn == n->peer->req.conf.dqpn, "BTH");
+	if (n->world->kind == UNRELIABLE)
+		CHECK(!pkt.ackreq && rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST,
+		      "UC: asks for an answer, or is one");
 	trace(n, "< op %02x psn %06x len %u", pkt.opcode, pkt.psn, pkt.len);
 	if (rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST)
 		receive_request(n, &pkt, p->bytes + pkt.hlen);
@@ -571,6 +606,7 @@ void node_run(struct node *n)
 		check_retry_time(n);
 	post_sends(n);
 	more = send_requests(n);
+	rove_req_handed_over(q, now);
 	more |= send_responses(n);
 	check_req(n);
 	while (rove_req_reap(q, &comp))

@@ -98,6 +98,45 @@ static void make_read(struct node *n, struct msg *m, struct reads *reads)
 	}
 }
 
+/* What is lost may have been written in part: no two messages to one place. */
+static void make_uc_write(struct node *n, struct msg *m, u32 *used)
+{
+	m->va = BASE_VA + *used;
+	m->rkey = RW_KEY;
+	memcpy(n->peer->want_rw + *used, m->buf, m->len);
+	*used += m->len;
+}
+
+static void make_uc_msg(struct node *n, struct msg *m, u32 *used)
+{
+	static const u8 ops[] = {
+		ROVE_WR_SEND, ROVE_WR_SEND_IMM, ROVE_WR_WRITE, ROVE_WR_WRITE_IMM,
+	};
+	struct world *w = n->world;
+	u32 id = m - n->msgs;
+
+	m->op = ops[sim_below(w, ARRAY_SIZE(ops))];
+	m->flags = sim_below(w, 3) ? ROVE_WR_SIGNALED : 0;
+	if (!sim_below(w, 4))
+		m->flags |= ROVE_WR_SOLICITED;
+	m->sges = 1 + sim_below(w, 3);
+	m->len = message_len(w, n->req.conf.pmtu, RW_LEN / 2);
+	/* Each tells its number. */
+	m->imm = id;
+	if (m->op == ROVE_WR_SEND && m->len < sizeof(id))
+		m->op = ROVE_WR_SEND_IMM;
+	if (m->op >= ROVE_WR_WRITE && *used + m->len > RW_LEN)
+		m->op = ROVE_WR_SEND_IMM;
+	if (m->len <= MAX_INLINE && sim_below(w, 2))
+		m->flags |= ROVE_WR_INLINE;
+	m->buf = new_bytes(NULL, m->len);
+	fill(w, m->buf, m->len);
+	if (m->op == ROVE_WR_SEND)
+		memcpy(m->buf, &id, sizeof(id));
+	else if (m->op != ROVE_WR_SEND_IMM)
+		make_uc_write(n, m, used);
+}
+
 static void make_atomic(struct node *n, struct msg *m)
 {
 	u32 i = sim_below(n->world, COUNTERS);
@@ -168,12 +207,15 @@ static void make_program(struct node *n, u32 num)
 {
 	struct reads reads = {};
 	struct node *peer = n->peer;
-	u32 i;
+	u32 i, used = 0;
 
 	n->num = num;
 	n->fail_at = num;
 	for (i = 0; i < num; i++) {
-		make_msg(n, &n->msgs[i], &reads);
+		if (n->world->kind == UNRELIABLE)
+			make_uc_msg(n, &n->msgs[i], &used);
+		else
+			make_msg(n, &n->msgs[i], &reads);
 		if (takes_rqe(&n->msgs[i]))
 			peer->recv_msg[peer->recv_num++] = i;
 	}
@@ -188,7 +230,9 @@ static void make_receives(struct node *n)
 		const struct msg *m = &n->peer->msgs[n->recv_msg[i]];
 		u32 len = m->op == ROVE_WR_WRITE_IMM ? sim_below(w, 8) : m->len;
 
-		if (m->rqe_len)
+		if (w->kind == UNRELIABLE)
+			len = RW_LEN / 2;
+		else if (m->rqe_len)
 			len = m->rqe_len;
 		else if (sim_below(w, 2))
 			len += sim_below(w, 500);
@@ -232,7 +276,7 @@ static void make_wire(struct world *w, struct wire *wire)
 		wire->jitter = 1 + sim_below(w, 5000);
 	if (w->kind == DEAD)
 		wire->dead_at = 1 + sim_below(w, 2000) * US;
-	if (w->kind == LOSSY || w->kind == DEAD) {
+	if (w->kind == LOSSY || w->kind == DEAD || (w->kind == UNRELIABLE && sim_below(w, 4))) {
 		wire->loss = PICK(w, 0, 0, 10, 10, 50, 100, 200);
 		wire->dup = PICK(w, 0, 0, 20, 100);
 		wire->corrupt = PICK(w, 0, 0, 0, 10, 50);
@@ -264,6 +308,14 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	q->window = pmtu * PICK(w, 1, 2, 3, 8, 50, 1000);
 	q->read_chunk = pmtu * PICK(w, 1, 2, 4, 8, 64);
 	q->read_window = pmtu * PICK(w, 0, 0, 1, 6, 70);
+	if (w->kind == UNRELIABLE) {
+		q->type = ROVE_QPT_UC;
+		q->timeout = 0;
+		q->retry_cnt = 0;
+		q->rnr_retry = 0;
+		q->max_rd_atomic = 0;
+		q->read_window = 0;
+	}
 
 	r->type = ROVE_QPT_RC;
 	r->min_rnr_timer = 1 + sim_below(w, 12);
@@ -273,6 +325,8 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	r->pkey = 0xffff;
 	r->pmtu = pmtu;
 	r->dqpn = q->dqpn;
+	if (w->kind == UNRELIABLE)
+		r->type = ROVE_QPT_UC;
 }
 
 static void make_node(struct world *w, u32 i)
@@ -306,6 +360,7 @@ static void start_node(struct node *n, u32 psn, u32 peer_psn, u32 rd)
 	rove_resp_start(&n->resp);
 	rove_req_set_psn(&n->req, psn);
 	n->una = n->req.una;
+	n->recv_last = -1;
 	if (sim_below(w, 4))
 		rove_req_start(&n->req);
 	else
@@ -323,7 +378,8 @@ void scene_make(struct world *w)
 	u32 pmtu, rd, psn_a, psn_b;
 
 	w->now = 1 + sim_rand(w) % MS;
-	w->kind = PICK(w, LOSSY, LOSSY, LOSSY, LOSSY, LOSSY, CLEAN, DEAD, FAULTY);
+	w->kind = PICK(w, LOSSY, LOSSY, LOSSY, LOSSY, LOSSY, CLEAN, DEAD, FAULTY, UNRELIABLE,
+		       UNRELIABLE);
 	w->rnr = w->kind == LOSSY && !sim_below(w, 3);
 	pmtu = PICK(w, 256, 256, 512, 1024, 4096);
 	rd = 1 + sim_below(w, MAX_RD);
@@ -368,7 +424,7 @@ static void print_node(const struct node *n)
 
 void scene_print(const struct world *w)
 {
-	static const char *const names[KINDS] = { "lossy", "clean", "dead", "faulty" };
+	static const char *const names[KINDS] = { "lossy", "clean", "dead", "faulty", "unreliable" };
 
 	printf("seed %llu: %s%s\n", (unsigned long long)w->seed, names[w->kind],
 	       w->rnr ? ", late receives" : "");

@@ -89,6 +89,34 @@ static void check_memory(const struct node *n)
 		CHECK(n->counter[i] == n->want_counter[i], "%s: counter %u differs", n->name, i);
 }
 
+/*
+ * UC: what has lost no packet arrives, if nothing was overtaken on the way; of the
+ * rest there may be a part, but nothing else.
+ */
+static void check_unreliable(const struct node *n)
+{
+	const struct node *peer = n->peer;
+	u32 i, b, off;
+
+	for (i = 0; i < peer->num; i++) {
+		const struct msg *m = &peer->msgs[i];
+		bool whole = !m->lost && !peer->out->reorder;
+
+		CHECK(!m->arrived || !m->lost, "%s: message %u arrived, and was lost", n->name, i);
+		if (m->op != ROVE_WR_WRITE)
+			CHECK(m->arrived || !whole, "%s: message %u did not arrive", n->name, i);
+		off = m->va - BASE_VA;
+		for (b = 0; m->op >= ROVE_WR_WRITE && whole && b < m->len; b++)
+			CHECK(n->rw[off + b] == m->buf[b], "%s: message %u: byte %u", n->name, i,
+			      b);
+	}
+	CHECK(!n->tally[ROVE_TALLY_RETRANSMIT] && !n->tally[ROVE_TALLY_ACK_SENT],
+	      "%s: UC sends again, or answers", n->name);
+	if (!peer->out->reorder && !peer->out->loss && !peer->out->corrupt &&
+	    !peer->out->local_drop)
+		check_memory(n);
+}
+
 static void check_node(const struct node *n)
 {
 	const struct world *w = n->world;
@@ -104,6 +132,11 @@ static void check_node(const struct node *n)
 		CHECK(n->events == (n->peer->num ? ROVE_QPE_COMM_EST : 0), "%s: events %x",
 		      n->name, n->events);
 		check_memory(n);
+	}
+	if (w->kind == UNRELIABLE) {
+		CHECK(!n->failed && !n->in_error, "%s failed", n->name);
+		check_unreliable(n);
+		return;
 	}
 	if (w->kind == CLEAN)
 		CHECK(!t[ROVE_TALLY_RETRANSMIT] && !t[ROVE_TALLY_TIMEOUT] &&

@@ -45,6 +45,8 @@ struct msg {
 	u8 *buf;		/* what is sent, or where the answer goes */
 	u8 *want;		/* READ, atomics: the answer */
 	u32 rqe_len;		/* of the receive WQE that takes it; 0: any */
+	bool lost;		/* UC: a packet of it did not arrive */
+	bool arrived;		/* UC */
 };
 
 struct node {
@@ -92,6 +94,7 @@ struct node {
 	bool invalidated;
 	u32 invalidated_key;
 	u8 recv_fault;		/* enum rove_fault that a receive ended with */
+	s32 recv_last;		/* UC: message that arrived last */
 
 	/* the driver's part */
 	u64 turn_at;		/* when it runs next; 0: nothing to do */
@@ -124,6 +127,7 @@ enum kind {
 	CLEAN,			/* the wire loses nothing: nothing is sent twice */
 	DEAD,			/* the wire dies */
 	FAULTY,			/* one message is wrong */
+	UNRELIABLE,		/* UC: each message arrives whole and once, or not at all */
 	KINDS
 };
 
@@ -185,7 +189,8 @@ u64 node_wants_run(const struct node *n);
 bool node_at_rest(const struct node *n);
 
 /* wire.c */
-void wire_send(struct node *from, struct rove_seg *seg, const u8 *payload);
+/* False: it will not arrive. */
+bool wire_send(struct node *from, struct rove_seg *seg, const u8 *payload);
 struct packet *wire_next(struct world *w, u64 until);
 u64 wire_next_at(const struct world *w);
 

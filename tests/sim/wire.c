@@ -61,7 +61,7 @@ static u64 arrival(struct world *w, struct wire *wire)
 	return at;
 }
 
-void wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
+bool wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 {
 	struct world *w = from->world;
 	struct wire *wire = from->out;
@@ -76,10 +76,10 @@ void wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 	if (seg->pkt.opcode == ROVE_OP_ACK)
 		trace(from, "  syndrome %02x msn %x", seg->pkt.syndrome, seg->pkt.msn);
 	if (wire->dead_at && w->now >= wire->dead_at)
-		return;
+		return false;
 	if (sim_chance(w, wire->loss) || sim_chance(w, wire->corrupt)) {
 		trace(from, "  lost");
-		return;
+		return false;
 	}
 	if (sim_chance(w, wire->dup))
 		copies++;
@@ -95,4 +95,5 @@ void wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 		memset(p->bytes + hlen + seg->pkt.len, 0, seg->pkt.pad + ROVE_ICRC_LEN);
 		push(w, p);
 	}
+	return true;
 }

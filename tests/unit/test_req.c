@@ -860,3 +860,122 @@ TEST(datagrams)
 	sends_nothing();
 	done(0, ROVE_FAULT_WQE);
 }
+
+static void setup_uc(void)
+{
+	setup();
+	q.conf.type = ROVE_QPT_UC;
+	q.conf.timeout = 0;
+	q.conf.max_rd_atomic = 0;
+	q.conf.window = MTU;
+}
+
+TEST(uc_done_when_handed_over)
+{
+	setup_uc();
+	post(ROVE_WR_SEND_IMM, 2 * MTU + 1, ROVE_WR_SOLICITED);
+	post(ROVE_WR_WRITE, 3, 0);
+	post(ROVE_WR_WRITE_IMM, MTU + 1, 0);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_FIRST, 0, MTU);
+	CHECK(!seg.pkt.ackreq && !seg.pkt.se);
+	not_done();
+	rove_req_handed_over(&q, now);
+	not_done();
+	sends(ROVE_TR_UC | ROVE_OP_SEND_MIDDLE, 1, MTU);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_LAST_IMM, 2, 1);
+	CHECK(!seg.pkt.ackreq && seg.pkt.se && seg.pkt.imm == 0x1234);
+	sends(ROVE_TR_UC | ROVE_OP_WRITE_ONLY, 3, 3);
+	CHECK(!seg.pkt.ackreq && seg.pkt.dma_len == 3 && seg.pkt.rkey == 0x55);
+	not_done();
+	rove_req_handed_over(&q, now);
+	done(0, ROVE_FAULT_NONE);
+	done(1, ROVE_FAULT_NONE);
+	sends(ROVE_TR_UC | ROVE_OP_WRITE_FIRST, 4, MTU);
+	sends(ROVE_TR_UC | ROVE_OP_WRITE_LAST_IMM, 5, 1);
+	sends_nothing();
+	rove_req_handed_over(&q, now);
+	done(2, ROVE_FAULT_NONE);
+	CHECK(rove_req_idle(&q) && !rove_req_in_flight(&q) && !rove_req_deadline(&q));
+	CHECK_EQ(ack(0), ROVE_REQ_DROP);
+	CHECK_EQ(place.drop, ROVE_DROP_STATE);
+}
+
+TEST(uc_drops_by_the_own_stack)
+{
+	struct rove_seg first;
+	u32 i;
+
+	setup_uc();
+	post(ROVE_WR_SEND, 3 * MTU, 0);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_FIRST, 0, MTU);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_MIDDLE, 1, MTU);
+	first = seg;
+	sends(ROVE_TR_UC | ROVE_OP_SEND_LAST, 2, MTU);
+	/* Tried again, a little later, under the same PSN, and no retransmission. */
+	for (i = 0; i < 8; i++) {
+		rove_req_seg_dropped(&q, &first, now);
+		rove_req_handed_over(&q, now);
+		not_done();
+		sends_nothing();
+		CHECK(rove_req_deadline(&q) > now);
+		now = rove_req_deadline(&q);
+		rove_req_timer(&q, now);
+		sends(ROVE_TR_UC | ROVE_OP_SEND_MIDDLE, 1, MTU);
+		CHECK(!seg.resend);
+		/* The first packet is progress, what follows is none. */
+		first = seg;
+	}
+	sends(ROVE_TR_UC | ROVE_OP_SEND_LAST, 2, MTU);
+	rove_req_seg_dropped(&q, &first, now);
+	/* Lost, and done all the same. */
+	rove_req_handed_over(&q, now);
+	done(0, ROVE_FAULT_NONE);
+	CHECK_EQ(q.tally.n[ROVE_TALLY_RETRANSMIT], 0);
+	CHECK(!rove_req_in_flight(&q));
+	post(ROVE_WR_SEND, 1, 0);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_ONLY, 3, 1);
+}
+
+TEST(uc_send_queue_errors)
+{
+	setup_uc();
+	post(ROVE_WR_SEND, 1, 0);
+	post(ROVE_WR_SEND, 2 * MTU, 0);
+	post(ROVE_WR_SEND, 1, 0);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_ONLY, 0, 1);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_FIRST, 1, MTU);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_LAST, 2, MTU);
+	rove_req_seg_failed(&q, &seg, ROVE_FAULT_LOCAL_PROT);
+	sends_nothing();
+	rove_req_handed_over(&q, now);
+	CHECK(q.broken);
+	done(0, ROVE_FAULT_NONE);
+	done(1, ROVE_FAULT_LOCAL_PROT);
+	not_done();
+	rove_req_error(&q);			/* SQE */
+	done(2, ROVE_FAULT_FLUSH);
+	rove_req_start(&q);
+	post(ROVE_WR_SEND, 1, 0);
+	/* PSNs go on behind what was sent of the broken message. */
+	sends(ROVE_TR_UC | ROVE_OP_SEND_ONLY, 2, 1);
+	rove_req_handed_over(&q, now);
+	done(3, ROVE_FAULT_NONE);
+
+	setup_uc();
+	post(ROVE_WR_READ, 1, 0);
+	sends_nothing();
+	done(0, ROVE_FAULT_WQE);
+
+	/* SQD: what was begun is brought to its end. */
+	setup_uc();
+	post(ROVE_WR_SEND, 2 * MTU, 0);
+	post(ROVE_WR_SEND, 1, 0);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_FIRST, 0, MTU);
+	rove_req_handed_over(&q, now);
+	rove_req_drain(&q);
+	CHECK_EQ(rove_req_take_events(&q), 0);
+	sends(ROVE_TR_UC | ROVE_OP_SEND_LAST, 1, MTU);
+	sends_nothing();
+	rove_req_handed_over(&q, now);
+	CHECK_EQ(rove_req_take_events(&q), ROVE_QPE_SQ_DRAINED);
+}

@@ -660,3 +660,186 @@ TEST(datagrams)
 	CHECK(rove_resp_reap(&r, &comp) && comp.solicited && comp.imm == 0x1234);
 	drops(get(ROVE_OP_SEND_ONLY, 0, 0), ROVE_DROP_TRANSPORT);
 }
+
+#define UC(op)	(ROVE_TR_UC | (op))
+
+static void setup_uc(void)
+{
+	setup();
+	r.conf.type = ROVE_QPT_UC;
+}
+
+static void gets(u32 len, u32 psn)
+{
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(!comp.fault && comp.byte_len == len && comp.src_qp == 7);
+	CHECK_EQ(r.epsn, (PSN + psn) & 0xffffff);
+	answers_nothing();
+}
+
+static void uc_send(u32 psn, bool take)
+{
+	u8 kind = get(UC(ROVE_OP_SEND_ONLY), psn, 5);
+
+	if (take) {
+		CHECK_EQ(kind, ROVE_RESP_GET_RQE);
+		kind = give_rqe(4 * MTU);
+	}
+	CHECK_EQ(kind, ROVE_RESP_PLACE_RQE);
+	CHECK(act.off == 0 && act.len == 5);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	gets(5, psn + 1);
+}
+
+TEST(uc_messages)
+{
+	setup_uc();
+	get(UC(ROVE_OP_SEND_FIRST), 0, MTU);
+	give_rqe(3 * MTU);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	CHECK_EQ(rove_resp_take_events(&r), ROVE_QPE_COMM_EST);
+	CHECK_EQ(get(UC(ROVE_OP_SEND_MIDDLE), 1, MTU), ROVE_RESP_PLACE_RQE);
+	CHECK_EQ(act.off, MTU);
+	result(0);
+	get(UC(ROVE_OP_SEND_LAST_IMM), 2, 1);
+	result(0);
+	gets(2 * MTU + 1, 3);
+	CHECK(comp.imm == 0x1234 && comp.flags & ROVE_CQE_IMM);
+
+	CHECK_EQ(get_rdma(UC(ROVE_OP_WRITE_FIRST), 3, MTU, MTU + 9), ROVE_RESP_PLACE_MR);
+	CHECK(act.va == VA && act.check_len == MTU + 9 && act.rkey == KEY);
+	result(0);
+	CHECK_EQ(get(UC(ROVE_OP_WRITE_LAST_IMM), 4, 9), ROVE_RESP_GET_RQE);
+	CHECK_EQ(give_rqe(0), ROVE_RESP_PLACE_MR);
+	CHECK(act.va == VA + MTU && act.len == 9);
+	result(0);
+	gets(MTU + 9, 5);
+	CHECK_EQ(comp.recv, ROVE_RECV_WRITE_IMM);
+	get(UC(ROVE_OP_WRITE_ONLY), 5, 8);
+	result(0);
+	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_GAP], 0);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_BROKEN], 0);
+}
+
+TEST(uc_loss_costs_one_message)
+{
+	setup_uc();
+	/* The middle is missing. */
+	get(UC(ROVE_OP_SEND_FIRST), 0, MTU);
+	give_rqe(4 * MTU);
+	result(0);
+	drops(get(UC(ROVE_OP_SEND_LAST), 2, 1), ROVE_DROP_SEQ);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_GAP], 1);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_BROKEN], 1);
+	CHECK(!rove_resp_reap(&r, &comp));
+	/* The next one uses the same receive WQE, from its beginning on. */
+	uc_send(3, false);
+	/* The end and the next beginning are missing. */
+	get(UC(ROVE_OP_SEND_FIRST), 4, MTU);
+	give_rqe(4 * MTU);
+	result(0);
+	drops(get(UC(ROVE_OP_SEND_LAST), 7, 1), ROVE_DROP_SEQ);
+	uc_send(8, false);
+	/* Only the end is missing. */
+	get(UC(ROVE_OP_SEND_FIRST), 9, MTU);
+	give_rqe(4 * MTU);
+	result(0);
+	uc_send(11, false);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_GAP], 3);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_BROKEN], 3);
+	/* Whole messages are missing, between others. */
+	uc_send(15, true);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_BROKEN], 3);
+	/* A WRITE with immediate data, its end lost; then one that is whole. */
+	get_rdma(UC(ROVE_OP_WRITE_FIRST), 16, MTU, 2 * MTU);
+	result(0);
+	CHECK_EQ(get_rdma(UC(ROVE_OP_WRITE_ONLY_IMM), 18, 4, 4), ROVE_RESP_GET_RQE);
+	give_rqe(0);
+	result(0);
+	gets(4, 19);
+}
+
+TEST(uc_each_message_once)
+{
+	setup_uc();
+	uc_send(0, true);
+	drops(get(UC(ROVE_OP_SEND_ONLY), 0, 5), ROVE_DROP_DUP);
+	/* Overtaken: it is too late for this one. */
+	uc_send(2, true);
+	drops(get(UC(ROVE_OP_SEND_ONLY), 1, 5), ROVE_DROP_DUP);
+	/* A message in hand does not suffer from it. */
+	get(UC(ROVE_OP_SEND_FIRST), 3, MTU);
+	give_rqe(4 * MTU);
+	result(0);
+	drops(get(UC(ROVE_OP_SEND_FIRST), 3, MTU), ROVE_DROP_DUP);
+	get(UC(ROVE_OP_SEND_LAST), 4, 1);
+	result(0);
+	gets(MTU + 1, 5);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_DUPLICATE], 3);
+	/* A peer that began anew, far behind. */
+	uc_send(0xf00000, true);
+	uc_send(0xf00001, true);
+
+	/* PSNs that were never agreed on. */
+	setup_uc();
+	uc_send(0xfffff0, true);
+	uc_send(0xfffff1, true);
+}
+
+TEST(uc_forgives)
+{
+	setup_uc();
+	/* Nothing posted: that message, and all of it. */
+	CHECK_EQ(get(UC(ROVE_OP_SEND_FIRST), 0, MTU), ROVE_RESP_GET_RQE);
+	drops(no_rqe(), ROVE_DROP_NO_RQE);
+	drops(get(UC(ROVE_OP_SEND_LAST), 1, 1), ROVE_DROP_SEQ);
+	/* Longer than the receive WQE, from the second packet on. */
+	get(UC(ROVE_OP_SEND_FIRST), 2, MTU);
+	give_rqe(MTU + 5);
+	result(0);
+	drops(get(UC(ROVE_OP_SEND_LAST), 3, 6), ROVE_DROP_FAULT);
+	uc_send(4, false);
+	/* Lengths that cannot be. */
+	drops(get(UC(ROVE_OP_SEND_FIRST), 5, MTU - 1), ROVE_DROP_FAULT);
+	drops(get(UC(ROVE_OP_SEND_MIDDLE), 6, MTU), ROVE_DROP_SEQ);
+	drops(get_rdma(UC(ROVE_OP_WRITE_ONLY), 7, 5, 6), ROVE_DROP_FAULT);
+	/* A key that is not valid, rights that are not given. */
+	get(UC(ROVE_OP_WRITE_FIRST), 8, MTU);
+	setup_uc();
+	get_rdma(UC(ROVE_OP_WRITE_FIRST), 0, MTU, 2 * MTU);
+	drops(result(ROVE_FAULT_REQ_ACCESS), ROVE_DROP_FAULT);
+	drops(get(UC(ROVE_OP_WRITE_LAST), 1, MTU), ROVE_DROP_SEQ);
+	r.conf.remote_write = false;
+	drops(get(UC(ROVE_OP_WRITE_ONLY), 2, 5), ROVE_DROP_FAULT);
+	r.conf.remote_write = true;
+	/* The end of another kind of message. */
+	get_rdma(UC(ROVE_OP_WRITE_FIRST), 3, MTU, 2 * MTU);
+	result(0);
+	drops(get(UC(ROVE_OP_SEND_LAST), 4, 5), ROVE_DROP_SEQ);
+	drops(get(UC(ROVE_OP_WRITE_LAST), 5, MTU), ROVE_DROP_SEQ);
+	/* WRITE with immediate data, and nothing posted. */
+	CHECK_EQ(get(UC(ROVE_OP_WRITE_ONLY_IMM), 6, 5), ROVE_RESP_GET_RQE);
+	drops(no_rqe(), ROVE_DROP_NO_RQE);
+	CHECK(!r.broken && !rove_resp_reap(&r, &comp));
+	CHECK_EQ(rove_resp_take_events(&r), ROVE_QPE_COMM_EST);
+	uc_send(7, true);
+	drops(get(ROVE_OP_SEND_ONLY, 8, 5), ROVE_DROP_TRANSPORT);
+	drops(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 8, 5), ROVE_DROP_TRANSPORT);
+	answers_nothing();
+
+	/* What is wrong here breaks the QP, without a word to the peer. */
+	get(UC(ROVE_OP_SEND_ONLY), 8, 5);
+	give_rqe(100);
+	CHECK_EQ(result(ROVE_FAULT_LOCAL_PROT), ROVE_RESP_DONE);
+	CHECK(r.broken && rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.fault, ROVE_FAULT_LOCAL_PROT);
+	answers_nothing();
+	setup_uc();
+	get(UC(ROVE_OP_SEND_FIRST), 0, MTU);
+	give_rqe(3 * MTU);
+	result(0);
+	rove_resp_error(&r);
+	CHECK(rove_resp_reap(&r, &comp));
+	CHECK_EQ(comp.fault, ROVE_FAULT_FLUSH);
+}

@@ -98,6 +98,10 @@ static const char *tally_name(enum rove_tally_index i)
 		return "duplicates";
 	case ROVE_TALLY_OUT_OF_SEQ:
 		return "out_of_sequence";
+	case ROVE_TALLY_UC_GAP:
+		return "uc_psn_gaps";
+	case ROVE_TALLY_UC_BROKEN:
+		return "uc_broken_messages";
 	case ROVE_TALLY_ACK_SENT:
 		return "acks_sent";
 	case ROVE_TALLY_RNR_SENT:

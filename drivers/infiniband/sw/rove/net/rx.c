@@ -72,7 +72,7 @@ static struct rove_qp *find_qp(const struct rove_rxpkt *rx, const struct dest *d
 		*why = ROVE_DROP_CNP;
 		return NULL;
 	}
-	if (qp->type == IB_QPT_RC) {
+	if (!qp->limits.ud) {
 		/* A path that is being changed matches nobody, or its old or new peer. */
 		if (READ_ONCE(qp->path_set) && rove_path_is_from(&qp->path, rx->skb))
 			return qp;

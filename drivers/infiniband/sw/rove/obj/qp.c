@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include "../trace.h"
+#include "../wire/opcode.h"
 #include "area.h"
 #include "cq.h"
 #include "dev.h"
@@ -50,6 +51,7 @@ static int check_init(const struct ib_qp_init_attr *init)
 
 	switch (init->qp_type) {
 	case IB_QPT_RC:
+	case IB_QPT_UC:
 	case IB_QPT_UD:
 	case IB_QPT_GSI:
 		break;
@@ -66,6 +68,26 @@ static int check_init(const struct ib_qp_init_attr *init)
 	if (!init->srq && (cap->max_recv_wr > ROVE_MAX_WR || cap->max_recv_sge > ROVE_MAX_SGE))
 		return -EINVAL;
 	return 0;
+}
+
+static void set_limits(struct rove_qp *qp, u32 send_sge)
+{
+	struct rove_wqe_limits *lim = &qp->limits;
+
+	lim->max_inline = min(qp->sq_stride - (u32)sizeof(struct rove_sqe), ROVE_MAX_INLINE);
+	lim->max_sge = send_sge;
+	switch (qp->type) {
+	case IB_QPT_RC:
+		lim->ops = BIT(ROVE_WR_OPS) - 1;
+		break;
+	case IB_QPT_UC:
+		lim->ops = BIT(ROVE_WR_SEND) | BIT(ROVE_WR_SEND_IMM) | BIT(ROVE_WR_WRITE) |
+			   BIT(ROVE_WR_WRITE_IMM);
+		break;
+	default:
+		lim->ud = true;
+		lim->ops = BIT(ROVE_WR_SEND) | BIT(ROVE_WR_SEND_IMM);
+	}
 }
 
 static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
@@ -100,13 +122,7 @@ static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
 	if (!qp->rwqe)
 		goto err_slots;
 
-	qp->limits = (struct rove_wqe_limits){
-		.max_inline = min(qp->sq_stride - (u32)sizeof(struct rove_sqe), ROVE_MAX_INLINE),
-		.max_sge = send_sge,
-		.ud = qp->type != IB_QPT_RC,
-		.ops = qp->type == IB_QPT_RC ? BIT(ROVE_WR_OPS) - 1 :
-					       BIT(ROVE_WR_SEND) | BIT(ROVE_WR_SEND_IMM),
-	};
+	set_limits(qp, send_sge);
 
 	cap->max_send_wr = qp->sq_entries;
 	cap->max_recv_wr = qp->rq_entries;
@@ -152,8 +168,21 @@ static void init_half(struct rove_half *h)
 
 static void init_machines(struct rove_qp *qp)
 {
-	u8 type = qp->type == IB_QPT_RC ? ROVE_QPT_RC : ROVE_QPT_UD;
+	u8 type;
 
+	switch (qp->type) {
+	case IB_QPT_RC:
+		type = ROVE_QPT_RC;
+		qp->transport = ROVE_TR_RC;
+		break;
+	case IB_QPT_UC:
+		type = ROVE_QPT_UC;
+		qp->transport = ROVE_TR_UC;
+		break;
+	default:
+		type = ROVE_QPT_UD;
+		qp->transport = ROVE_TR_UD;
+	}
 	rove_resp_init(&qp->resp);
 	qp->req.conf = (struct rove_req_conf){
 		.type = type,

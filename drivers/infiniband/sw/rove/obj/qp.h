@@ -51,7 +51,8 @@ struct rove_qp {
 	struct rove_cq *send_cq;
 	struct rove_cq *recv_cq;
 	struct rove_srq *srq;		/* NULL: a receive queue of its own */
-	enum ib_qp_type type;		/* RC, UD, GSI */
+	enum ib_qp_type type;		/* RC, UC, UD, GSI */
+	u8 transport;			/* enum rove_transport */
 	u32 qpn;
 	u32 db_slot;
 	bool sig_all;
@@ -145,7 +146,7 @@ void rove_qp_destroy(struct rove_qp *qp);
 struct rove_qp *rove_qp_find(u32 qpn);
 
 /*
- * The QP goes to ERR (a UD QP whose send side failed: SQE). The caller owns a
+ * The QP goes to ERR (UC and UD, if only the send side failed: SQE). The caller owns a
  * half; what is posted is flushed a little later.
  */
 void rove_qp_fail(struct rove_qp *qp, bool send_only);

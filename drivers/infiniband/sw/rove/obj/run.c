@@ -55,7 +55,7 @@ static struct deferred *deferred_of(struct sk_buff *skb)
 
 static bool is_ud(const struct rove_qp *qp)
 {
-	return qp->type != IB_QPT_RC;
+	return qp->limits.ud;
 }
 
 static void again(struct rove_qp *qp)
@@ -296,24 +296,25 @@ void rove_run_handed(void *arg)
  * is in flight, what follows takes the same way: another queue is not chosen, and
  * for a device without queues only the CPU that began goes on. It does so when it
  * takes the answer; if another one does (@answer), it is asked to. A timer is for
- * answers that are lost.
+ * answers that are lost. UC gets no answers: that CPU is asked at once.
  *
  * Return: true if nothing is to be sent here.
  */
 static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
 {
 	const struct dst_entry *dst = qp->req_half.route.dst;
+	bool uc = qp->type == IB_QPT_UC;
 	int cpu = smp_processor_id();
 
 	if (likely(qp->tx_cpu == cpu))
 		goto here;
-	if (!rove_req_in_flight(&qp->req) || now - qp->tx_time > TX_SETTLED_NS || !dst) {
+	if ((!rove_req_in_flight(&qp->req) && !uc) || now - qp->tx_time > TX_SETTLED_NS || !dst) {
 		qp->tx_cpu = cpu;
 		goto here;
 	}
 	if (!(dst->dev->priv_flags & IFF_NO_QUEUE))
 		goto here;
-	if (!answer) {
+	if (!answer && !uc) {
 		req_arm_timer(qp, qp->tx_time + TX_SETTLED_NS + 1);
 		return true;
 	}
@@ -375,6 +376,7 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 		rove_req_seg_dropped(&qp->req, lost, now);
 		more = false;
 	}
+	rove_req_handed_over(&qp->req, now);
 	return more;
 }
 
@@ -411,7 +413,7 @@ static void req_finish(struct rove_qp *qp, bool answer, u64 now)
 	req_reap(qp, now);
 	if (unlikely(req->broken)) {
 		req->broken = false;
-		rove_qp_fail(qp, is_ud(qp));
+		rove_qp_fail(qp, qp->type != IB_QPT_RC);
 	}
 	if (more || (rove_ring_pending(&qp->sq) && rove_req_slot(req)))
 		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
@@ -762,8 +764,7 @@ static void resp_finish(struct rove_qp *qp, u64 now)
 		set_bit(ROVE_WORK_MORE, &qp->resp_half.work);
 	if (unlikely(resp->broken)) {
 		resp->broken = false;
-		if (!is_ud(qp))
-			rove_qp_fail(qp, false);
+		rove_qp_fail(qp, false);
 	}
 	if (unlikely(resp->state == ROVE_RESP_ERROR))
 		resp_flush(qp, now);
@@ -777,9 +778,8 @@ static void resp_finish(struct rove_qp *qp, u64 now)
 static struct rove_half *packet_half(struct rove_qp *qp, const struct rove_rxpkt *rx)
 {
 	u16 flags = rove_opcode_info[rx->pkt.opcode].flags;
-	u8 transport = is_ud(qp) ? ROVE_TR_UD : ROVE_TR_RC;
 
-	if ((rx->pkt.opcode & ROVE_TR_MASK) != transport)
+	if ((rx->pkt.opcode & ROVE_TR_MASK) != qp->transport)
 		return NULL;
 	return flags & ROVE_OPF_REQUEST ? &qp->resp_half : &qp->req_half;
 }

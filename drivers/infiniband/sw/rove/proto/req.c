@@ -17,6 +17,9 @@
 #include "req.h"
 #include "retry.h"
 
+/* Drops in a row by the local stack after which an UC message is lost. */
+#define UC_DROPS_MAX	7
+
 /* IBTA vol. 1, 9.7.2 allows 2^23; half of it tells old from new beyond doubt. */
 #define MAX_FLIGHT_LOG	22
 #define MAX_FLIGHT	0x400000U
@@ -257,7 +260,8 @@ static void fill_bth(const struct rove_req *q, struct rove_seg *seg, u8 opcode, 
 	pkt->psn = q->psn;
 	pkt->len = 0;
 	seg->source = ROVE_SEG_NONE;
-	seg->resend = q->psn != q->max_psn;
+	/* UC: it was taken back before anybody saw it. */
+	seg->resend = q->psn != q->max_psn && q->conf.type != ROVE_QPT_UC;
 	seg->wqe = q->send;
 	seg->off = q->send_off;
 }
@@ -289,16 +293,19 @@ static bool next_data(struct rove_req *q, struct rove_swqe *w, u64 now, struct r
 	struct rove_pkt *pkt = &seg->pkt;
 	u32 inflight = q->send_bytes - q->una_bytes;
 	u32 len = min(q->conf.pmtu, w->length - q->send_off);
+	bool uc = q->conf.type == ROVE_QPT_UC;
 	bool first = !q->send_off;
 	bool last = q->send_off + len == w->length;
 	u8 op = w->sqe.opcode;
 
-	if ((inflight && inflight + len > q->conf.window) || flight(q) >= MAX_FLIGHT)
+	/* Nobody tells what of UC is still on its way. */
+	if ((inflight && inflight + len > q->conf.window && !uc) || flight(q) >= MAX_FLIGHT)
 		return false;
 	if (q->send == q->begun)
 		begin(q, w);
 
-	fill_bth(q, seg, opcodes[op][first << 1 | last], q->conf.dqpn);
+	fill_bth(q, seg, opcodes[op][first << 1 | last] | (uc ? ROVE_TR_UC : ROVE_TR_RC),
+		 q->conf.dqpn);
 	pkt->len = len;
 	if (len)
 		seg->source = ROVE_SEG_WQE;
@@ -314,7 +321,7 @@ static bool next_data(struct rove_req *q, struct rove_swqe *w, u64 now, struct r
 	}
 	/* A quarter of the window at most may wait unasked, or it would stand still. */
 	q->unasked += len;
-	pkt->ackreq = last || q->unasked + q->conf.pmtu > q->conf.window / 4;
+	pkt->ackreq = !uc && (last || q->unasked + q->conf.pmtu > q->conf.window / 4);
 	if (pkt->ackreq)
 		q->unasked = 0;
 	q->send_bytes += len;
@@ -459,8 +466,11 @@ void rove_req_seg_failed(struct rove_req *q, const struct rove_seg *seg, enum ro
 
 void rove_req_seg_dropped(struct rove_req *q, const struct rove_seg *seg, u64 now)
 {
-	if (q->conf.type == ROVE_QPT_RC && running(q))
-		rove_retry_dropped(q, seg->pkt.psn, now);
+	if (q->conf.type == ROVE_QPT_UD || !running(q))
+		return;
+	if (q->conf.type == ROVE_QPT_UC && q->drops >= UC_DROPS_MAX)
+		return;
+	rove_retry_dropped(q, seg->pkt.psn, now);
 }
 
 /* ---- responses ----------------------------------------------------------- */
@@ -502,6 +512,15 @@ static bool ack_before(struct rove_req *q, u32 psn, u64 now)
 		settle(q);
 	}
 	return q->una == psn && running(q);
+}
+
+void rove_req_handed_over(struct rove_req *q, u64 now)
+{
+	if (q->conf.type != ROVE_QPT_UC || !running(q))
+		return;
+	/* What was taken back was never on its way. */
+	q->max_psn = q->psn;
+	ack_before(q, q->psn, now);
 }
 
 /* One more PSN of READ or atomic @w was answered; @last: of one request. */

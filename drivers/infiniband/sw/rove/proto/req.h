@@ -2,7 +2,7 @@
 /*
  * Requester: send work requests in; packets, completions and a deadline out.
  * It also takes the responses (ACK, NAK, READ data, atomic results): both share
- * one state. RC; UD and the GSI, where a request is complete once handed over.
+ * one state. RC; UC, UD and the GSI, where a request is complete once handed over.
  *
  * The driver (obj/run.c, tests/sim) owns the machine while it calls; one call at
  * a time. A turn of the driver is: feed packets, the timer and new WQEs; call
@@ -21,6 +21,7 @@
 enum rove_qp_type {
 	ROVE_QPT_RC,
 	ROVE_QPT_UD,		/* GSI too */
+	ROVE_QPT_UC,
 };
 
 enum rove_req_state {
@@ -43,7 +44,7 @@ struct rove_req_conf {
 	u32 dqpn;
 	u32 sqpn;		/* own number, UD */
 	u32 qkey;		/* UD: used when a WQE's qkey has its top bit set */
-	u32 window;		/* bytes of SEND and WRITE in flight, >= pmtu */
+	u32 window;		/* bytes of SEND and WRITE in flight, >= pmtu; not UC */
 	u32 read_window;	/* bytes asked for by READs and not answered: another
 				 * one waits while there are so many; 0: no limit
 				 */
@@ -57,7 +58,7 @@ struct rove_req {
 	struct rove_req_conf conf;
 	struct rove_tally tally;
 	u8 state;		/* enum rove_req_state */
-	bool broken;		/* the QP must go to ERR (UD: the SQ to SQE); cleared
+	bool broken;		/* the QP must go to ERR (UC, UD: the SQ to SQE); cleared
 				 * by the driver
 				 */
 	u32 events;		/* enum rove_qp_event, taken by the driver */
@@ -152,8 +153,17 @@ void rove_req_seg_failed(struct rove_req *q, const struct rove_seg *seg, enum ro
  * The network took nothing from @seg on: resend from there, a little later. This
  * does not touch the retry budget, but the clock of the last progress runs on: a
  * stack that drops for ever is as dead as a wire.
+ *
+ * UC has no such clock: what was dropped some times in a row counts as sent, and is
+ * lost.
  */
 void rove_req_seg_dropped(struct rove_req *q, const struct rove_seg *seg, u64 now);
+
+/*
+ * UC: the network took all that rove_req_next() gave, but for what the driver has
+ * told of meanwhile; messages that were sent whole are done. Of no effect for others.
+ */
+void rove_req_handed_over(struct rove_req *q, u64 now);
 
 enum rove_req_act {
 	ROVE_REQ_DONE,		/* nothing more to do for this packet */

@@ -17,6 +17,12 @@
 
 #define GRH_LEN	40
 
+/*
+ * UC: a PSN that lies no further back than this belongs to a packet that was
+ * overtaken or doubled on its way. Anything else is a peer that begins anew.
+ */
+#define UC_LATE_MAX	0x10000
+
 enum step {
 	STEP_NONE,
 	STEP_RQE,
@@ -172,10 +178,31 @@ static const struct rove_fault_info *break_down(struct rove_resp *r, u32 psn,
 	return info;
 }
 
-/* The request being executed is refused (9.9.3, class C). */
+/* UC: nothing more of the message in hand is taken; its receive WQE serves the next one. */
+static void uc_give_up(struct rove_resp *r)
+{
+	if (r->open)
+		rove_tally_add(&r->tally, ROVE_TALLY_UC_BROKEN);
+	r->open = 0;
+}
+
+/* What UC forgives: faults of the peer, of which nobody is told (9.8.2.2). */
+static bool uc_forgives(const struct rove_resp *r, enum rove_fault fault)
+{
+	return r->conf.type == ROVE_QPT_UC &&
+	       (fault == ROVE_FAULT_REQ_INVALID || fault == ROVE_FAULT_REQ_ACCESS ||
+		fault == ROVE_FAULT_LOCAL_LEN);
+}
+
+/* The request being executed is refused (9.9.3, class C; UC: class D, or A). */
 static void refuse(struct rove_resp *r, u32 psn, enum rove_fault fault,
 		   struct rove_resp_act *act)
 {
+	if (uc_forgives(r, fault)) {
+		uc_give_up(r);
+		drop(r, act, ROVE_DROP_FAULT);
+		return;
+	}
 	break_down(r, psn, fault);
 	if (r->rqe_held)
 		complete_rqe(r, (u32)fault < ROVE_FAULTS ? fault : ROVE_FAULT_REQ_OP);
@@ -312,9 +339,11 @@ static void finish_data(struct rove_resp *r, struct rove_resp_act *act)
 	} else {
 		r->open = flags & (ROVE_OPF_SEND | ROVE_OPF_WRITE);
 	}
-	advance(r, 1);
-	if (r->pkt.ackreq)
-		r->ack_owed = true;
+	if (likely(r->conf.type == ROVE_QPT_RC)) {
+		advance(r, 1);
+		if (r->pkt.ackreq)
+			r->ack_owed = true;
+	}
 	done(r, act);
 }
 
@@ -400,7 +429,7 @@ static void placed(struct rove_resp *r, struct rove_resp_act *act)
 	finish_data(r, act);
 }
 
-/* No bytes and no key to check: RC only, a datagram has its GRH area. */
+/* No bytes and no key to check: not for datagrams, which have their GRH area. */
 static void place_or_skip(struct rove_resp *r, struct rove_resp_act *act)
 {
 	if (r->pkt.len || r->conf.type == ROVE_QPT_UD)
@@ -618,6 +647,58 @@ static void datagram(struct rove_resp *r, const struct rove_pkt *pkt, u32 flags,
 	send_request(r, flags, act);
 }
 
+static void establish(struct rove_resp *r)
+{
+	r->comm_est = true;
+	r->events |= ROVE_QPE_COMM_EST;
+}
+
+/*
+ * Whatever is wrong costs the message, and that alone: the next one that begins is
+ * taken, wherever its PSN is (9.8.2.2). A PSN that was passed already is not gone
+ * back to, or a message could come twice.
+ */
+static void unreliable(struct rove_resp *r, const struct rove_pkt *pkt, u32 flags,
+		       struct rove_resp_act *act)
+{
+	s32 diff = rove_psn_diff(pkt->psn, r->epsn);
+
+	if ((pkt->opcode & ROVE_TR_MASK) != ROVE_TR_UC || !(flags & ROVE_OPF_REQUEST)) {
+		drop(r, act, ROVE_DROP_TRANSPORT);
+		return;
+	}
+	if (diff < 0 && diff >= -UC_LATE_MAX && r->comm_est) {
+		rove_tally_add(&r->tally, ROVE_TALLY_DUPLICATE);
+		drop(r, act, ROVE_DROP_DUP);
+		return;
+	}
+	if (!r->comm_est)
+		establish(r);
+	if (diff) {
+		rove_tally_add(&r->tally, ROVE_TALLY_UC_GAP);
+		uc_give_up(r);
+	}
+	r->epsn = rove_psn_add(pkt->psn, 1);
+
+	if (flags & ROVE_OPF_START) {
+		uc_give_up(r);
+	} else if (r->open != (flags & (ROVE_OPF_SEND | ROVE_OPF_WRITE))) {
+		uc_give_up(r);
+		drop(r, act, ROVE_DROP_SEQ);
+		return;
+	}
+	if (!length_fits(r, pkt, flags)) {
+		uc_give_up(r);
+		drop(r, act, ROVE_DROP_FAULT);
+		return;
+	}
+	r->pkt = *pkt;
+	if (flags & ROVE_OPF_SEND)
+		send_request(r, flags, act);
+	else
+		write_request(r, flags, act);
+}
+
 void rove_resp_packet(struct rove_resp *r, const struct rove_pkt *pkt, struct rove_resp_act *act)
 {
 	u32 flags = op_flags(pkt);
@@ -631,18 +712,19 @@ void rove_resp_packet(struct rove_resp *r, const struct rove_pkt *pkt, struct ro
 		drop(r, act, ROVE_DROP_PKEY);
 		return;
 	}
-	if (unlikely(r->conf.type == ROVE_QPT_UD)) {
-		datagram(r, pkt, flags, act);
+	if (unlikely(r->conf.type != ROVE_QPT_RC)) {
+		if (r->conf.type == ROVE_QPT_UD)
+			datagram(r, pkt, flags, act);
+		else
+			unreliable(r, pkt, flags, act);
 		return;
 	}
 	if (unlikely((pkt->opcode & ROVE_TR_MASK) != ROVE_TR_RC || !(flags & ROVE_OPF_REQUEST))) {
 		drop(r, act, ROVE_DROP_TRANSPORT);
 		return;
 	}
-	if (unlikely(!r->comm_est)) {
-		r->comm_est = true;
-		r->events |= ROVE_QPE_COMM_EST;
-	}
+	if (unlikely(!r->comm_est))
+		establish(r);
 	diff = rove_psn_diff(pkt->psn, r->epsn);
 	if (likely(!diff))
 		request(r, pkt, flags, act);
@@ -658,7 +740,8 @@ static void got_rqe(struct rove_resp *r, const struct rove_resp_result *res,
 		    struct rove_resp_act *act)
 {
 	if (!res->fault && res->empty) {
-		if (r->conf.type == ROVE_QPT_UD) {
+		if (r->conf.type != ROVE_QPT_RC) {
+			uc_give_up(r);
 			drop(r, act, ROVE_DROP_NO_RQE);
 			return;
 		}

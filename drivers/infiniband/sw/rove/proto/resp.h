@@ -93,7 +93,9 @@ struct rove_resp {
 	bool nak_sent;		/* for epsn: say it once */
 	u8 nak_syndrome;
 	bool comm_est;
-	bool rqe_held;		/* a receive WQE is being filled */
+	bool rqe_held;		/* a receive WQE is being filled; UC: or waits for the
+				 * next message
+				 */
 	bool comp_ready;
 	u8 pmtu_shift;
 	u8 step;		/* what the result in wait is of */

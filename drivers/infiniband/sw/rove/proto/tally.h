@@ -24,6 +24,8 @@ enum rove_tally_index {
 	/* responder */
 	ROVE_TALLY_DUPLICATE,		/* duplicate requests */
 	ROVE_TALLY_OUT_OF_SEQ,		/* requests ahead of the expected PSN */
+	ROVE_TALLY_UC_GAP,		/* UC: requests that something is missing before */
+	ROVE_TALLY_UC_BROKEN,		/* UC: messages that began and did not end */
 	ROVE_TALLY_ACK_SENT,
 	ROVE_TALLY_RNR_SENT,
 	ROVE_TALLY_NAK_SEQ_SENT,

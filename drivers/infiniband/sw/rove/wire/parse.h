@@ -21,7 +21,9 @@ enum rove_drop {
 	ROVE_DROP_QKEY,
 	ROVE_DROP_PSN,		/* outside any window: neither new nor duplicate */
 	ROVE_DROP_STALE,	/* response to a request not outstanding */
-	ROVE_DROP_SEQ,		/* out of sequence, the peer was told already */
+	ROVE_DROP_SEQ,		/* out of sequence, the peer was told already; UC: the
+				 * rest of a message that was given up
+				 */
 	ROVE_DROP_NO_RQE,	/* UD, UC: nothing posted to receive into */
 	ROVE_DROP_FAULT,	/* UD, UC: message refused; reasons that RC would NAK */
 	ROVE_DROP_DUP,		/* duplicate that needs no answer any more */
