@@ -104,6 +104,8 @@ static enum ibv_wc_opcode wc_opcode(const struct rove_cqe *cqe)
 		[ROVE_WR_READ] = IBV_WC_RDMA_READ,
 		[ROVE_WR_CMP_SWP] = IBV_WC_COMP_SWAP,
 		[ROVE_WR_FETCH_ADD] = IBV_WC_FETCH_ADD,
+		[ROVE_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+		[ROVE_WR_BIND_MW] = IBV_WC_BIND_MW,
 	};
 
 	if (cqe->flags & ROVE_CQE_RECV)

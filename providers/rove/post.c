@@ -19,9 +19,11 @@
 #define OP(op)		(1U << (op))
 #define OPS_UD		(OP(ROVE_WR_SEND) | OP(ROVE_WR_SEND_IMM))
 #define OPS_UC		(OPS_UD | OP(ROVE_WR_WRITE) | OP(ROVE_WR_WRITE_IMM))
-#define OPS_RC		(OP(ROVE_WR_OPS) - 1)
-#define OPS_INLINE	(OPS_RC & ~(OP(ROVE_WR_READ) | OP(ROVE_WR_CMP_SWP) | \
-				    OP(ROVE_WR_FETCH_ADD)))
+/* REG_MR is the kernel's. */
+#define OPS_RC		((OP(ROVE_WR_OPS) - 1) & ~OP(ROVE_WR_REG_MR))
+#define OPS_LOCAL	(OP(ROVE_WR_LOCAL_INV) | OP(ROVE_WR_BIND_MW))
+#define OPS_INLINE	(OP(ROVE_WR_SEND) | OP(ROVE_WR_SEND_IMM) | OP(ROVE_WR_SEND_INV) | \
+			 OP(ROVE_WR_WRITE) | OP(ROVE_WR_WRITE_IMM))
 
 #define SEND_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | \
 			 IBV_SEND_INLINE)
@@ -148,6 +150,23 @@ static void sqe_set_atomic(struct rove_sqe *sqe, u32 rkey, u64 addr,
 	sqe->atomic.swap = swap;
 }
 
+static int sqe_set_bind(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv_mw *mw,
+			u32 rkey, const struct ibv_mw_bind_info *info)
+{
+	if (!mw || (info->length && !info->mr))
+		return EINVAL;
+	/* Whether it may be is for the module to say; it does not see other contexts. */
+	if (mw->pd->context != qp->vqp.qp.context)
+		return EINVAL;
+	sqe->bind.addr = info->addr;
+	sqe->bind.length = info->length;
+	sqe->bind.mw_rkey = mw->rkey;
+	sqe->bind.new_rkey = rkey;
+	sqe->bind.lkey = info->mr ? info->mr->lkey : 0;
+	sqe->bind.access = info->mw_access_flags;
+	return 0;
+}
+
 static int sqe_set_ud(struct rove_sqe *sqe, struct ibv_ah *ah, u32 qpn, u32 qkey)
 {
 	if (!ah)
@@ -161,6 +180,8 @@ static int sqe_set_ud(struct rove_sqe *sqe, struct ibv_ah *ah, u32 qpn, u32 qkey
 static int sqe_copy_sges(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv_sge *sg_list,
 			 u64 num_sge)
 {
+	if (OPS_LOCAL & OP(sqe->opcode))
+		return 0;	/* it has none, whatever the list says */
 	if (num_sge > qp->sq.max_sge)
 		return EINVAL;
 	sqe->flags &= ~ROVE_WR_INLINE;
@@ -216,6 +237,10 @@ static u32 send_op(enum ibv_wr_opcode opcode)
 		return ROVE_WR_CMP_SWP;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return ROVE_WR_FETCH_ADD;
+	case IBV_WR_LOCAL_INV:
+		return ROVE_WR_LOCAL_INV;
+	case IBV_WR_BIND_MW:
+		return ROVE_WR_BIND_MW;
 	default:
 		return ROVE_WR_OPS;
 	}
@@ -228,8 +253,12 @@ static int set_target(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv
 		sqe->imm = (__force u32)wr->imm_data;
 		break;
 	case ROVE_WR_SEND_INV:
+	case ROVE_WR_LOCAL_INV:
 		sqe->imm = wr->invalidate_rkey;
 		break;
+	case ROVE_WR_BIND_MW:
+		return sqe_set_bind(qp, sqe, wr->bind_mw.mw, wr->bind_mw.rkey,
+				    &wr->bind_mw.bind_info);
 	case ROVE_WR_WRITE_IMM:
 		sqe->imm = (__force u32)wr->imm_data;
 		sqe_set_rdma(sqe, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
@@ -312,6 +341,33 @@ int rove_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 		*bad_wr = first;
 		return kick_err;
 	}
+	return err;
+}
+
+/*
+ * A window of type 1. Its key becomes the new one as soon as that is posted: what is
+ * posted behind it may name it.
+ */
+int rove_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags,
+		.bind_mw = {
+			.mw = mw,
+			.rkey = ibv_inc_rkey(mw->rkey),
+			.bind_info = bind->bind_info,
+		},
+	};
+	struct ibv_send_wr *bad_wr;
+	int err;
+
+	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
+		return EINVAL;
+	err = rove_post_send(ibqp, &wr, &bad_wr);
+	if (!err)
+		mw->rkey = wr.bind_mw.rkey;
 	return err;
 }
 
@@ -478,6 +534,28 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ibqp, u32 rkey, u64 addr, u64 
 		sqe_set_atomic(sqe, rkey, addr, add, 0);
 }
 
+static void wr_local_inv(struct ibv_qp_ex *ibqp, u32 rkey)
+{
+	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_LOCAL_INV);
+
+	if (sqe)
+		sqe->imm = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, u32 rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_BIND_MW);
+	struct rove_qp *qp = to_rove_qp_ex(ibqp);
+	int err;
+
+	if (!sqe)
+		return;
+	err = sqe_set_bind(qp, sqe, mw, rkey, info);
+	if (err)
+		wr_fail(qp, err);
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, u32 qpn, u32 qkey)
 {
 	struct rove_qp *qp = to_rove_qp_ex(ibqp);
@@ -587,6 +665,8 @@ u64 rove_post_ex_flags(u32 ops)
 		[ROVE_WR_READ] = IBV_QP_EX_WITH_RDMA_READ,
 		[ROVE_WR_CMP_SWP] = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP,
 		[ROVE_WR_FETCH_ADD] = IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+		[ROVE_WR_LOCAL_INV] = IBV_QP_EX_WITH_LOCAL_INV,
+		[ROVE_WR_BIND_MW] = IBV_QP_EX_WITH_BIND_MW,
 	};
 	u64 all = 0;
 	u32 op;
@@ -627,4 +707,8 @@ void rove_post_init_ex(struct rove_qp *qp, u64 flags)
 		qpx->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	if (flags & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 		qpx->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	if (flags & IBV_QP_EX_WITH_LOCAL_INV)
+		qpx->wr_local_inv = wr_local_inv;
+	if (flags & IBV_QP_EX_WITH_BIND_MW)
+		qpx->wr_bind_mw = wr_bind_mw;
 }

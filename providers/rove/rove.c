@@ -35,14 +35,17 @@ static void rove_free_context(struct ibv_context *ibctx)
 
 /* Keep sorted. */
 static const struct verbs_context_ops rove_ops = {
+	.alloc_mw = rove_alloc_mw,
 	.alloc_pd = rove_alloc_pd,
 	.attach_mcast = ibv_cmd_attach_mcast,
+	.bind_mw = rove_bind_mw,
 	.create_ah = rove_create_ah,
 	.create_cq = rove_create_cq,
 	.create_cq_ex = rove_create_cq_ex,
 	.create_qp = rove_create_qp,
 	.create_qp_ex = rove_create_qp_ex,
 	.create_srq = rove_create_srq,
+	.dealloc_mw = rove_dealloc_mw,
 	.dealloc_pd = rove_dealloc_pd,
 	.dereg_mr = rove_dereg_mr,
 	.destroy_ah = rove_destroy_ah,

@@ -149,6 +149,8 @@ struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, u64 iov
 int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		  int access);
 int rove_dereg_mr(struct verbs_mr *mr);
+struct ibv_mw *rove_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int rove_dealloc_mw(struct ibv_mw *mw);
 struct ibv_ah *rove_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rove_destroy_ah(struct ibv_ah *ah);
 
@@ -166,6 +168,7 @@ int rove_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 int rove_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 /* The WR into the slot at head, which is free; head moves on. EINVAL: too many SGEs. */
 int rove_post_fill_recv(struct rove_ring *ring, u32 max_sge, const struct ibv_recv_wr *wr);
+int rove_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 u32 rove_post_ops(enum ibv_qp_type type);
 u64 rove_post_ex_flags(u32 ops);
 void rove_post_init_ex(struct rove_qp *qp, u64 flags);

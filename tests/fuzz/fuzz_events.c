@@ -123,9 +123,11 @@ static void check_req(void)
 		from = min_t(u64, off, w->length);
 		to = i == q.send ? q.send_off : w->length;
 		FUZZ_CHECK(from <= to && to <= w->length);
-		if (w->sqe.opcode < ROVE_WR_READ)
+		if (rove_wqe_is(w, ROVE_WQEP_LOCAL))
+			FUZZ_CHECK(w->state == ROVE_SWQE_SENT && i != q.acked);
+		else if (rove_wqe_is(w, ROVE_WQEP_DATA))
 			bytes += to - from;
-		else if (w->sqe.opcode == ROVE_WR_READ && to > from)
+		else if (rove_wqe_is(w, ROVE_WQEP_READ) && to > from)
 			rd += (to - 1) / chunk - from / chunk + 1;
 		else if (to > from || !w->length)
 			rd++;
@@ -146,14 +148,17 @@ static void post(void)
 		return;
 	memset(w, 0, sizeof(*w));
 	w->sqe.wr_id = next_id++;
-	w->sqe.opcode = (b & 7) % ROVE_WR_OPS;
+	w->sqe.opcode = (b & 15) % ROVE_WR_OPS;
 	/* What the QP cannot do was refused before. */
 	if (q.conf.type == ROVE_QPT_UC &&
 	    (w->sqe.opcode > ROVE_WR_WRITE_IMM || w->sqe.opcode == ROVE_WR_SEND_INV))
 		w->sqe.opcode = ROVE_WR_SEND;
 	w->sqe.flags = b >> 4 & (ROVE_WR_SIGNALED | ROVE_WR_SOLICITED | ROVE_WR_FENCE);
 	w->sqe.rdma.addr = 0x1000;
-	w->length = w->sqe.opcode > ROVE_WR_READ ? 8 : some_len(q.conf.pmtu) & 0x7fffffff;
+	if (rove_wqe_is(w, ROVE_WQEP_ATOMIC))
+		w->length = 8;
+	else if (!rove_wqe_is(w, ROVE_WQEP_LOCAL))
+		w->length = some_len(q.conf.pmtu) & 0x7fffffff;
 	if (b == 0xff)
 		w->fault = ROVE_FAULT_WQE;
 	rove_req_post(&q);
@@ -177,6 +182,17 @@ static void check_seg(const struct rove_seg *seg)
 			   seg->pkt.dma_len <= chunk);
 }
 
+/* Each is executed once, in its turn. */
+static void execute(const struct rove_seg *seg, bool fails)
+{
+	const struct rove_swqe *w = rove_req_wqe(&q, seg->wqe);
+
+	FUZZ_CHECK(rove_wqe_is(w, ROVE_WQEP_LOCAL) && w->state == ROVE_SWQE_POSTED);
+	FUZZ_CHECK(seg->wqe == q.begun && q.begun != q.post && q.psn == q.max_psn);
+	FUZZ_CHECK(w->sqe.opcode != ROVE_WR_LOCAL_INV || q.acked == q.send);
+	rove_req_executed(&q, seg, fails ? ROVE_FAULT_MEMORY_OP : ROVE_FAULT_NONE);
+}
+
 static void send_some(void)
 {
 	u8 b = byte(), n = b & 15;
@@ -184,6 +200,11 @@ static void send_some(void)
 	bool have_old = false;
 
 	while (n-- && rove_req_next(&q, now, &seg)) {
+		if (seg.source == ROVE_SEG_LOCAL) {
+			execute(&seg, b >> 4 == 3);
+			check_req();
+			continue;
+		}
 		check_seg(&seg);
 		if (!have_old)
 			old = seg;
@@ -226,7 +247,7 @@ static void response(void)
 	case ROVE_REQ_PLACE_VALUE:
 		FUZZ_CHECK(place.wqe == q.acked && q.acked != q.begun);
 		w = rove_req_wqe(&q, place.wqe);
-		FUZZ_CHECK(w->sqe.opcode >= ROVE_WR_READ);
+		FUZZ_CHECK(rove_wqe_is(w, ROVE_WQEP_SCATTER));
 		FUZZ_CHECK((u64)place.off + place.len <= w->length);
 		rove_req_placed(&q, byte() == 1 ? ROVE_FAULT_LOCAL_PROT : ROVE_FAULT_NONE, now);
 		break;

@@ -447,6 +447,79 @@ TEST(wrong_requests_are_refused_alike)
 	teardown();
 }
 
+/* Windows, by both interfaces; a key of type 1 moves on with each bind. */
+TEST(windows)
+{
+	struct ibv_mr mr = { .lkey = 0x4455 };
+	struct ibv_mw mw = { .rkey = 0x1122ff, .type = IBV_MW_TYPE_1 };
+	struct ibv_mw_bind bind = {
+		.wr_id = 5,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+		.bind_info = { .mr = &mr, .addr = 0x7000, .length = 0x123456789,
+			       .mw_access_flags = IBV_ACCESS_REMOTE_READ },
+	};
+	uint64_t buf[FAKE_WQE_SIZE / 8];
+	struct rove_swqe *wqe = (void *)buf;
+	struct ibv_send_wr wr = {};
+	enum rove_fault fault;
+	struct fake_qp fq;
+	struct ibv_qp *qp;
+	int i;
+
+	setup();
+	qp = rts_qp(IBV_QPT_RC);
+	fq = fake_qp(qp);
+	mw.context = qp->context;
+	mw.pd = qp->pd;
+	CHECK_EQ(fake.ops.bind_mw(qp, &mw, &bind), 0);
+	CHECK_EQ(mw.rkey, 0x112200);
+
+	wr.opcode = IBV_WR_BIND_MW;
+	wr.wr_id = 5;
+	wr.send_flags = bind.send_flags;
+	wr.bind_mw.mw = &mw;
+	wr.bind_mw.rkey = 0x112200;
+	wr.bind_mw.bind_info = bind.bind_info;
+	CHECK_EQ(post_send(qp, &wr), 0);
+
+	ex(qp)->wr_start(ex(qp));
+	ex(qp)->wr_id = 5;
+	ex(qp)->wr_flags = bind.send_flags;
+	ex(qp)->wr_bind_mw(ex(qp), &mw, 0x112200, &bind.bind_info);
+	ex(qp)->wr_local_inv(ex(qp), 0x1234);
+	CHECK_EQ(ex(qp)->wr_complete(ex(qp)), 0);
+
+	for (i = 0; i < 3; i++) {
+		CHECK(fake_take_send(&fq, wqe, &fault));
+		CHECK_EQ(fault, ROVE_FAULT_NONE);
+		CHECK_EQ(wqe->sqe.wr_id, 5);
+		CHECK_EQ(wqe->sqe.opcode, ROVE_WR_BIND_MW);
+		CHECK_EQ(wqe->sqe.flags, ROVE_WR_SIGNALED | ROVE_WR_FENCE);
+		CHECK_EQ(wqe->sqe.bind.addr, 0x7000);
+		CHECK_EQ(wqe->sqe.bind.length, 0x123456789);
+		CHECK_EQ(wqe->sqe.bind.mw_rkey >> 8, 0x1122);
+		CHECK_EQ(wqe->sqe.bind.new_rkey, 0x112200);
+		CHECK_EQ(wqe->sqe.bind.lkey, 0x4455);
+		CHECK_EQ(wqe->sqe.bind.access, IBV_ACCESS_REMOTE_READ);
+	}
+	CHECK(fake_take_send(&fq, wqe, &fault));
+	CHECK_EQ(fault, ROVE_FAULT_NONE);
+	CHECK_EQ(wqe->sqe.opcode, ROVE_WR_LOCAL_INV);
+	CHECK_EQ(wqe->sqe.imm, 0x1234);
+
+	/* Of type 1 none has addresses of its own; and nothing is bound to nothing. */
+	bind.bind_info.mw_access_flags = IBV_ACCESS_ZERO_BASED;
+	CHECK_EQ(fake.ops.bind_mw(qp, &mw, &bind), EINVAL);
+	bind.bind_info.mw_access_flags = 0;
+	bind.bind_info.mr = NULL;
+	CHECK_EQ(fake.ops.bind_mw(qp, &mw, &bind), EINVAL);
+	CHECK_EQ(mw.rkey, 0x112200);
+	bind.bind_info.length = 0;
+	CHECK_EQ(fake.ops.bind_mw(qp, &mw, &bind), 0);
+	destroy(qp);
+	teardown();
+}
+
 TEST(operations_that_do_not_fit_are_refused)
 {
 	struct ibv_send_wr wr = {};
@@ -462,9 +535,10 @@ TEST(operations_that_do_not_fit_are_refused)
 		CHECK_EQ(post_send(ud, &wr), EINVAL);
 	}
 	wr.opcode = IBV_WR_LOCAL_INV;
-	CHECK_EQ(post_send(rc, &wr), EINVAL);
+	CHECK_EQ(post_send(ud, &wr), EINVAL);
 	wr.opcode = IBV_WR_BIND_MW;
-	CHECK_EQ(post_send(rc, &wr), EINVAL);
+	CHECK_EQ(post_send(ud, &wr), EINVAL);
+	CHECK_EQ(post_send(rc, &wr), EINVAL);	/* without a window */
 	wr.opcode = (enum ibv_wr_opcode)-1;
 	CHECK_EQ(post_send(rc, &wr), EINVAL);
 	wr.opcode = IBV_WR_SEND;

@@ -85,12 +85,12 @@ static void read_wqe(struct node *n, struct msg *m, struct rove_swqe *w)
 	slot.sqe.opcode = m->bad_wqe ? 99 : m->op;
 	slot.sqe.flags = m->flags;
 	slot.sqe.imm = m->imm;
-	if (m->op > ROVE_WR_READ) {
+	if (msg_is(m, ROVE_WQEP_ATOMIC)) {
 		slot.sqe.atomic.addr = m->va;
 		slot.sqe.atomic.rkey = m->rkey;
 		slot.sqe.atomic.compare_add = m->compare_add;
 		slot.sqe.atomic.swap = m->swap;
-	} else if (m->op >= ROVE_WR_WRITE) {
+	} else if (msg_is(m, ROVE_WQEP_WRITE | ROVE_WQEP_READ)) {
 		slot.sqe.rdma.addr = m->va;
 		slot.sqe.rdma.rkey = m->rkey;
 	}
@@ -180,6 +180,7 @@ static void check_send_done(struct node *n, const struct rove_req_comp *comp)
 		return;
 	}
 	CHECK(id != n->fail_at, "message %u did not fail", id);
+	CHECK(m->executed == msg_is(m, ROVE_WQEP_LOCAL), "message %u done, not executed", id);
 	for (i = 0; m->want && i < m->len; i++)
 		CHECK(m->buf[i] == m->want[i], "%s: message %u: answer differs at byte %u", n->name,
 		      id, i);
@@ -264,9 +265,12 @@ static void check_req(struct node *n)
 		off = i == q->acked ? ((q->una - w->first_psn) & 0xffffff) * q->conf.pmtu : 0;
 		from = min(off, w->length);
 		to = i == q->send ? q->send_off : w->length;
-		if (w->sqe.opcode < ROVE_WR_READ)
+		if (rove_wqe_is(w, ROVE_WQEP_LOCAL))
+			CHECK(n->msgs[w->sqe.wr_id].executed, "%s: went past message %llu", n->name,
+			      (unsigned long long)w->sqe.wr_id);
+		else if (rove_wqe_is(w, ROVE_WQEP_DATA))
 			bytes += to - from;
-		else if (w->sqe.opcode == ROVE_WR_READ && to > from)
+		else if (rove_wqe_is(w, ROVE_WQEP_READ) && to > from)
 			rd += (to - 1) / q->conf.read_chunk - from / q->conf.read_chunk + 1;
 		else if (to > from || !w->length)
 			rd++;
@@ -302,7 +306,7 @@ static enum rove_fault fill_request(struct node *n, const struct rove_seg *seg, 
 		memcpy(payload, w->data + seg->off, seg->pkt.len);
 		return ROVE_FAULT_NONE;
 	}
-	if (w->sqe.opcode >= ROVE_WR_READ)
+	if (rove_wqe_is(w, ROVE_WQEP_SCATTER))
 		for (i = 0; i < w->sqe.num; i++)
 			if (w->sge[i].length && find_sge(n, &w->sge[i], &p))
 				return ROVE_FAULT_LOCAL_PROT;
@@ -316,13 +320,31 @@ static void check_fence(struct node *n, const struct rove_seg *seg)
 	if (!(rove_req_wqe(&n->req, seg->wqe)->sqe.flags & ROVE_WR_FENCE) || seg->off)
 		return;
 	for (i = n->req.acked; i != seg->wqe; i++)
-		CHECK(rove_req_wqe(&n->req, i)->sqe.opcode < ROVE_WR_READ,
+		CHECK(!rove_wqe_is(rove_req_wqe(&n->req, i), ROVE_WQEP_RD),
 		      "message %u went past the fence of %u", i, seg->wqe);
 }
 
 static struct msg *msg_of(struct node *n, const struct rove_seg *seg)
 {
 	return &n->msgs[rove_req_wqe(&n->req, seg->wqe)->sqe.wr_id];
+}
+
+/* A message without packets: once, in its turn; what takes a key away after all others. */
+static enum rove_fault execute(struct node *n, u32 wqe)
+{
+	const struct rove_req *q = &n->req;
+	struct msg *m = &n->msgs[rove_req_wqe(q, wqe)->sqe.wr_id];
+
+	CHECK(msg_is(m, ROVE_WQEP_LOCAL), "message %u is executed", wqe);
+	CHECK(!m->executed, "message %u is executed twice", wqe);
+	CHECK(wqe == q->begun && q->psn == q->max_psn, "message %u out of its turn", wqe);
+	if (m->op == ROVE_WR_LOCAL_INV)
+		CHECK(q->una == q->max_psn && q->acked == wqe, "message %u takes a key in use", wqe);
+	if (m->bad_local)
+		return ROVE_FAULT_MEMORY_OP;
+	m->executed = true;
+	trace(n, "execute %u", wqe);
+	return ROVE_FAULT_NONE;
 }
 
 /* Return: true when there may be more to send. */
@@ -341,6 +363,10 @@ static bool send_requests(struct node *n)
 		if (idle)
 			n->progress_at = n->world->now;
 		check_fence(n, &seg);
+		if (seg.source == ROVE_SEG_LOCAL) {
+			rove_req_executed(&n->req, &seg, execute(n, seg.wqe));
+			continue;
+		}
 		fault = fill_request(n, &seg, payload);
 		if (fault) {
 			rove_req_seg_failed(&n->req, &seg, fault);
@@ -614,6 +640,8 @@ void node_run(struct node *n)
 	take_events(n);
 	count(n->tally, &q->tally);
 	count(n->tally, &n->resp.tally);
+	/* What was dropped here is still owed, and nobody may ask for it again. */
+	more |= q->broken || n->resp.broken;
 	if ((q->broken || n->resp.broken) && !n->resp.saved_pending && !n->resp.nak_owed) {
 		q->broken = false;
 		n->resp.broken = false;

@@ -171,20 +171,24 @@ static void make_msg(struct node *n, struct msg *m, struct reads *reads)
 	m->sges = 1 + sim_below(w, 3);
 	m->imm = sim_rand(w);
 	m->len = message_len(w, n->req.conf.pmtu, max);
-	if (m->op < ROVE_WR_READ && m->len <= MAX_INLINE && sim_below(w, 2))
+	if (msg_is(m, ROVE_WQEP_LOCAL)) {
+		m->len = 0;
+		m->sges = 0;
+	}
+	if (msg_is(m, ROVE_WQEP_DATA) && m->len <= MAX_INLINE && sim_below(w, 2))
 		m->flags |= ROVE_WR_INLINE;
-	if (m->op > ROVE_WR_READ) {
+	if (msg_is(m, ROVE_WQEP_ATOMIC)) {
 		m->len = 8;
 		m->sges = 1;
 	}
 	m->buf = new_bytes(NULL, m->len);
 	fill(w, m->buf, m->len);
 
-	if (m->op == ROVE_WR_WRITE || m->op == ROVE_WR_WRITE_IMM)
+	if (msg_is(m, ROVE_WQEP_WRITE))
 		make_write(n, m, reads);
-	else if (m->op == ROVE_WR_READ)
+	else if (msg_is(m, ROVE_WQEP_READ))
 		make_read(n, m, reads);
-	else if (m->op > ROVE_WR_READ)
+	else if (msg_is(m, ROVE_WQEP_ATOMIC))
 		make_atomic(n, m);
 	if (m->flags & ROVE_WR_FENCE) {
 		/* This one's own READ is behind the fence. */
@@ -200,7 +204,7 @@ static void make_msg(struct node *n, struct msg *m, struct reads *reads)
 
 static bool takes_rqe(const struct msg *m)
 {
-	return m->op <= ROVE_WR_SEND_INV || m->op == ROVE_WR_WRITE_IMM;
+	return msg_is(m, ROVE_WQEP_SEND) || m->op == ROVE_WR_WRITE_IMM;
 }
 
 static void make_program(struct node *n, u32 num)
@@ -257,10 +261,13 @@ static void make_fault(struct node *n)
 		/* its receive is never posted: see node.c */
 		n->req.conf.rnr_retry = sim_below(n->world, 7);
 		n->fail_with = ROVE_FAULT_RNR_RETRY;
-	} else if (m->op <= ROVE_WR_SEND_INV && m->len > 1) {
+	} else if (msg_is(m, ROVE_WQEP_LOCAL) && which >= 3) {
+		m->bad_local = true;
+		n->fail_with = ROVE_FAULT_MEMORY_OP;
+	} else if (msg_is(m, ROVE_WQEP_SEND) && m->len > 1) {
 		m->rqe_len = m->len - 1;
 		n->fail_with = ROVE_FAULT_PEER_INVALID;
-	} else if (m->op >= ROVE_WR_WRITE && m->len) {
+	} else if (!msg_is(m, ROVE_WQEP_SEND) && m->len) {
 		m->rkey = 0x666;
 		n->fail_with = ROVE_FAULT_PEER_ACCESS;
 	} else {

@@ -117,6 +117,16 @@ static void check_unreliable(const struct node *n)
 		check_memory(n);
 }
 
+static bool sends_packets(const struct node *n)
+{
+	u32 i;
+
+	for (i = 0; i < n->num; i++)
+		if (!msg_is(&n->msgs[i], ROVE_WQEP_LOCAL))
+			return true;
+	return false;
+}
+
 static void check_node(const struct node *n)
 {
 	const struct world *w = n->world;
@@ -129,7 +139,7 @@ static void check_node(const struct node *n)
 		CHECK(!n->failed && !n->in_error, "%s failed", n->name);
 		CHECK(n->recv_done == n->recv_num, "%s: %u of %u receives", n->name, n->recv_done,
 		      n->recv_num);
-		CHECK(n->events == (n->peer->num ? ROVE_QPE_COMM_EST : 0), "%s: events %x",
+		CHECK(n->events == (sends_packets(n->peer) ? ROVE_QPE_COMM_EST : 0), "%s: events %x",
 		      n->name, n->events);
 		check_memory(n);
 	}

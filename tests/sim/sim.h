@@ -35,6 +35,8 @@ struct msg {
 	u8 flags;		/* enum rove_wr_flags */
 	u8 sges;
 	bool bad_lkey;
+	bool bad_local;		/* cannot be executed */
+	bool executed;		/* without packets: it was */
 	bool bad_wqe;
 	u32 len;
 	u32 rkey;
@@ -163,6 +165,12 @@ void sim_fail(const char *file, int line, const char *fmt, ...)
 	if (!(cond))							\
 		sim_fail(__FILE__, __LINE__, __VA_ARGS__);		\
 } while (0)
+
+/* enum rove_wqe_prop of a message's operation */
+static inline bool msg_is(const struct msg *m, u32 props)
+{
+	return rove_wqe_props[m->op] & props;
+}
 
 u64 sim_rand(struct world *w);
 

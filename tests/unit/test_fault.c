@@ -20,6 +20,7 @@ TEST(what_follows_from_a_fault)
 		{ ROVE_FAULT_BAD_RESPONSE, 7, -1, 0, true },
 		{ ROVE_FAULT_RETRY, 12, -1, 0, true },
 		{ ROVE_FAULT_RNR_RETRY, 13, -1, 0, true },
+		{ ROVE_FAULT_MEMORY_OP, 6, -1, 0, true },
 		{ ROVE_FAULT_PEER_INVALID, 9, -1, 0, true },
 		{ ROVE_FAULT_PEER_ACCESS, 10, -1, 0, true },
 		{ ROVE_FAULT_PEER_OP, 11, -1, 0, true },

@@ -45,7 +45,7 @@ static struct rove_swqe *post(u8 op, u32 len, u8 flags)
 
 	CHECK(w);
 	memset(w, 0, sizeof(*w));
-	w->length = op > ROVE_WR_READ ? 8 : len;
+	w->length = rove_wqe_props[op] & ROVE_WQEP_ATOMIC ? 8 : len;
 	w->sqe.wr_id = q.post;
 	w->sqe.opcode = op;
 	w->sqe.flags = flags | ROVE_WR_SIGNALED;
@@ -185,6 +185,104 @@ TEST(one_ack_for_all)
 	CHECK_EQ(rove_req_deadline(&q), 0);
 	stale(ack(9));
 	stale(ack(10));
+}
+
+static void executes(u32 wqe, u8 fault)
+{
+	CHECK(rove_req_next(&q, now, &seg));
+	CHECK_EQ(seg.source, ROVE_SEG_LOCAL);
+	CHECK_EQ(seg.wqe, wqe);
+	rove_req_executed(&q, &seg, fault);
+}
+
+/* Without packets: executed in their turn, done when what is before them is. */
+TEST(local_operations)
+{
+	setup();
+	post(ROVE_WR_REG_MR, 0, 0);
+	executes(0, ROVE_FAULT_NONE);
+	done(0, ROVE_FAULT_NONE);
+	CHECK_EQ(rove_req_deadline(&q), 0);
+
+	post(ROVE_WR_SEND, 5, 0);
+	post(ROVE_WR_BIND_MW, 0, 0);
+	post(ROVE_WR_REG_MR, 0, 0);
+	post(ROVE_WR_SEND, 5, 0);
+	post(ROVE_WR_BIND_MW, 0, 0);
+	sends(ROVE_OP_SEND_ONLY, 0, 5);
+	executes(2, ROVE_FAULT_NONE);
+	executes(3, ROVE_FAULT_NONE);
+	sends(ROVE_OP_SEND_ONLY, 1, 5);
+	executes(5, ROVE_FAULT_NONE);
+	sends_nothing();
+	not_done();
+	/* Going back sends again, and executes nothing again. */
+	nak(0, ROVE_NAK_SEQ);
+	sends(ROVE_OP_SEND_ONLY, 0, 5);
+	ack(0);
+	done(1, ROVE_FAULT_NONE);
+	done(2, ROVE_FAULT_NONE);
+	done(3, ROVE_FAULT_NONE);
+	not_done();
+	sends(ROVE_OP_SEND_ONLY, 1, 5);
+	sends_nothing();
+	rove_req_seg_dropped(&q, &seg, now);
+	now += 1000 * US;
+	sends(ROVE_OP_SEND_ONLY, 1, 5);
+	sends_nothing();
+	ack(1);
+	done(4, ROVE_FAULT_NONE);
+	done(5, ROVE_FAULT_NONE);
+	not_done();
+	CHECK(rove_req_idle(&q));
+	CHECK_EQ(rove_req_deadline(&q), 0);
+}
+
+/* What takes a key away waits for all before it, and for a fence anyone does. */
+TEST(local_operations_wait)
+{
+	setup();
+	post(ROVE_WR_WRITE, 5, 0);
+	post(ROVE_WR_LOCAL_INV, 0, 0);
+	post(ROVE_WR_SEND, 5, 0);
+	sends(ROVE_OP_WRITE_ONLY, 0, 5);
+	sends_nothing();
+	ack(0);
+	executes(1, ROVE_FAULT_NONE);
+	sends(ROVE_OP_SEND_ONLY, 1, 5);
+	ack(1);
+
+	post(ROVE_WR_READ, 5, 0);
+	post(ROVE_WR_BIND_MW, 0, ROVE_WR_FENCE);
+	sends(ROVE_OP_READ_REQ, 2, 0);
+	sends_nothing();
+	data(ROVE_OP_READ_RESP_ONLY, 2, 0, 5);
+	executes(4, ROVE_FAULT_NONE);
+	done(0, ROVE_FAULT_NONE);
+	done(1, ROVE_FAULT_NONE);
+	done(2, ROVE_FAULT_NONE);
+	done(3, ROVE_FAULT_NONE);
+	done(4, ROVE_FAULT_NONE);
+}
+
+/* One that cannot be executed fails when it is its turn to complete. */
+TEST(local_operation_fails)
+{
+	setup();
+	post(ROVE_WR_SEND, 5, 0);
+	post(ROVE_WR_BIND_MW, 0, 0);
+	post(ROVE_WR_SEND, 5, 0);
+	sends(ROVE_OP_SEND_ONLY, 0, 5);
+	executes(1, ROVE_FAULT_MEMORY_OP);
+	sends_nothing();
+	not_done();
+	CHECK(!q.broken);
+	ack(0);
+	CHECK(q.broken);
+	done(0, ROVE_FAULT_NONE);
+	done(1, ROVE_FAULT_MEMORY_OP);
+	rove_req_error(&q);
+	done(2, ROVE_FAULT_FLUSH);
 }
 
 /* Of a window as small as a packet each packet asks for its ACK. */

@@ -86,6 +86,12 @@ TEST(strides)
 	CHECK_EQ(rove_wqe_private_stride(112), sizeof(struct rove_swqe) + 64);
 }
 
+/* SGEs that suit any length. */
+static u32 sges_of(u32 op)
+{
+	return op < ROVE_WR_LOCAL_INV || op >= ROVE_WR_OPS;
+}
+
 TEST(every_opcode)
 {
 	u32 op;
@@ -93,7 +99,7 @@ TEST(every_opcode)
 	for (op = 0; op < 256; op++) {
 		setup(&rc);
 		slot->opcode = op;
-		slot->num = 1;
+		slot->num = sges_of(op);
 		sge()->length = 8;
 		CHECK_EQ(takes(&rc), op < ROVE_WR_OPS);
 		slot->flags = ROVE_WR_SIGNALED;
@@ -111,7 +117,7 @@ TEST(opcodes_by_mask)
 		for (op = 0; op < 256; op++) {
 			setup(&lim);
 			slot->opcode = op;
-			slot->num = 1;
+			slot->num = sges_of(op);
 			sge()->length = 8;
 			CHECK_EQ(takes(&lim), op == allowed);
 		}
@@ -256,12 +262,33 @@ TEST(atomics)
 	}
 }
 
+/* No SGE, no inline data. */
+TEST(local_operations)
+{
+	u32 op, num;
+
+	for (op = ROVE_WR_LOCAL_INV; op <= ROVE_WR_REG_MR; op++) {
+		CHECK_EQ(rove_wqe_props[op], ROVE_WQEP_LOCAL);
+		for (num = 0; num <= 4; num++) {
+			setup(&rc);
+			slot->opcode = op;
+			slot->num = num;
+			slot->flags = ROVE_WR_FENCE;
+			CHECK_EQ(takes(&rc), !num);
+			CHECK_EQ(wqe->length, 0);
+			slot->flags = ROVE_WR_INLINE;
+			CHECK(!takes(&rc));
+		}
+	}
+}
+
 /* What is reserved for an operation has to be zero, and only that. */
 TEST(reserved_fields)
 {
 	static const u8 reserved_from[ROVE_WR_OPS] = {
 		[ROVE_WR_WRITE] = 28, [ROVE_WR_WRITE_IMM] = 28, [ROVE_WR_READ] = 28,
 		[ROVE_WR_CMP_SWP] = 28, [ROVE_WR_FETCH_ADD] = 28,
+		[ROVE_WR_LOCAL_INV] = 16,
 	};
 	u32 op, byte;
 
@@ -274,7 +301,7 @@ TEST(reserved_fields)
 
 			setup(&rc);
 			slot->opcode = op;
-			slot->num = 1;
+			slot->num = sges_of(op);
 			sge()->length = 8;
 			((u8 *)slot)[byte] = 1;
 			CHECK_EQ(takes(&rc), !reserved);

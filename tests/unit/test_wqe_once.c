@@ -12,6 +12,7 @@ static u64 load(const u64 *p);
 
 #undef READ_ONCE
 #define READ_ONCE(x)		load(&(x))
+#define rove_wqe_props		once_props
 #define rove_wqe_sq_stride	once_sq_stride
 #define rove_wqe_rq_stride	once_rq_stride
 #define rove_wqe_read_send	once_read_send

@@ -201,6 +201,10 @@ enum rove_wr_op {
 	ROVE_WR_READ		= 5,
 	ROVE_WR_CMP_SWP		= 6,
 	ROVE_WR_FETCH_ADD	= 7,
+	/* without a packet, executed in their turn */
+	ROVE_WR_LOCAL_INV	= 8,	/* rkey in imm */
+	ROVE_WR_BIND_MW		= 9,
+	ROVE_WR_REG_MR		= 10,	/* kernel users only */
 	ROVE_WR_OPS
 };
 
@@ -246,6 +250,21 @@ struct rove_sqe {
 			__u32 reserved_60;
 			__aligned_u64 reserved_80[2];
 		} ud;
+		struct {
+			__aligned_u64 addr;
+			__aligned_u64 length;	/* 0: unbind (windows of type 1) */
+			__u32 mw_rkey;	/* any key that the window has had */
+			__u32 new_rkey;	/* its low 8 bits become those of the window's key */
+			__u32 lkey;	/* of the region */
+			__u32 access;	/* enum ib_uverbs_access_flags */
+		} bind;
+		struct {
+			__aligned_u64 iova;
+			__aligned_u64 length;
+			__u32 key;
+			__u32 access;	/* enum ib_uverbs_access_flags */
+			__aligned_u64 reserved_c0;
+		} reg;
 	};
 };
 

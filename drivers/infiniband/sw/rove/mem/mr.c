@@ -60,6 +60,8 @@ int rove_mr_insert(struct rove_mr_table *t, struct rove_mr *mr)
 		return -ENOMEM;
 
 	mr->table = t;
+	spin_lock_init(&mr->lock);
+	atomic_set(&mr->windows, 0);
 	mr->key = index << VARIANT_BITS | get_random_u8();
 	mr->ib.lkey = mr->key;
 	mr->ib.rkey = mr->key;
@@ -71,6 +73,16 @@ void rove_mr_remove(struct rove_mr *mr)
 {
 	xa_erase(&mr->table->xa, mr->key >> VARIANT_BITS);
 	wait_unused(mr);
+}
+
+bool rove_mr_close_to_windows(struct rove_mr *mr)
+{
+	return atomic_cmpxchg(&mr->windows, 0, -1) <= 0;
+}
+
+void rove_mr_open_to_windows(struct rove_mr *mr)
+{
+	atomic_set(&mr->windows, 0);
 }
 
 void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access)
@@ -105,31 +117,54 @@ static bool is_memory(u64 va, u64 len)
 	return virt_addr_valid((void *)(uintptr_t)(va + len - 1));
 }
 
-static bool may_use(const struct rove_mr *mr, const struct ib_pd *pd, int access, u64 va, u64 len)
+/* With a reference held, which keeps a valid region as it is. */
+static bool may_use(const struct rove_mr *mr, u32 key, const struct ib_pd *pd, u32 qpn,
+		    int access, u64 va, u64 len)
 {
-	u64 off = va - mr->iova;
+	u64 off;
 
-	if (mr->pd != pd || (mr->access & access) != access)
+	if (mr->kind >= ROVE_MR_FAST) {
+		/*
+		 * Pairs with rove_memwr's: either it sees the reference and waits, or
+		 * this sees that the region is not valid.
+		 */
+		smp_mb__after_atomic();
+		/* What is compared below was written before. */
+		if (!smp_load_acquire(&mr->valid))
+			return false;
+	}
+	off = va - mr->iova;
+	if (mr->key != key || mr->pd != pd || (mr->access & access) != access)
 		return false;
 	if (va < mr->iova || off > mr->length || len > mr->length - off)
 		return false;
 	if (mr->kind == ROVE_MR_DMA && (access & ~IB_ACCESS_LOCAL_WRITE))
 		return is_memory(va, len);
+	if (mr->kind == ROVE_MR_WINDOW)
+		return qpn && (!mr->qpn || mr->qpn == qpn);
 	return true;
 }
 
 struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
-			     int access, u64 va, u64 len)
+			     u32 qpn, int access, u64 va, u64 len)
 {
 	struct rove_mr *mr;
 
 	rcu_read_lock();
 	mr = xa_load(&t->xa, key >> VARIANT_BITS);
-	if (mr && (mr->key != key || !may_use(mr, pd, access, va, len) ||
-		   !refcount_inc_not_zero(&mr->refs)))
+	if (mr && !refcount_inc_not_zero(&mr->refs))
 		mr = NULL;
+	if (mr && !may_use(mr, key, pd, qpn, access, va, len)) {
+		rove_mr_put(mr);
+		mr = NULL;
+	}
 	rcu_read_unlock();
 	return mr;
+}
+
+struct rove_mr *rove_mr_peek(struct rove_mr_table *t, u32 key)
+{
+	return xa_load(&t->xa, key >> VARIANT_BITS);
 }
 
 void rove_mr_put(struct rove_mr *mr)

@@ -5,12 +5,16 @@
  * A region is found by key under RCU and used under a reference for one copy.
  * rove_mr_remove() makes the key unknown and waits until nobody uses the region
  * any more; only then may its pages be unpinned.
+ *
+ * Regions for fast registration and memory windows have a key all their life, but
+ * can be used only while they are valid, which work requests change: mem/memwr.
  */
 #ifndef ROVE_MEM_MR_H
 #define ROVE_MEM_MR_H
 
 #include <linux/completion.h>
 #include <linux/refcount.h>
+#include <linux/spinlock.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include "../proto/fault.h"
@@ -26,16 +30,20 @@ struct rove_mr_table {
 enum rove_mr_kind {
 	ROVE_MR_DMA,		/* all kernel memory, iova is the address */
 	ROVE_MR_USER,		/* pinned pages of a process */
+	/* usable while valid is set */
+	ROVE_MR_FAST,		/* pages that a kernel user registers by work request */
+	ROVE_MR_WINDOW,		/* a part of another region, for peers */
 };
 
 /*
  * What rove_mr_find() and the copies read does not change while the region can be
- * found. A user's region is cut into blocks of 2^shift bytes, each contiguous in
+ * found; of one with the member valid, not while that is set or somebody has a
+ * reference. A user's region is cut into blocks of 2^shift bytes, each contiguous in
  * the kernel's linear map: the byte at iova + n is byte (offset + n) & (2^shift - 1)
  * of block (offset + n) >> shift.
  */
 struct rove_mr {
-	struct ib_mr ib;
+	struct ib_mr ib;		/* not used by windows */
 	struct rove_mr_table *table;
 	const struct ib_pd *pd;
 	u8 kind;		/* enum rove_mr_kind */
@@ -47,6 +55,19 @@ struct rove_mr {
 	u64 offset;		/* of iova in the first block */
 	unsigned long *blocks;	/* kernel addresses; kvmalloc'ed */
 	struct ib_umem *umem;
+
+	/* FAST and WINDOW; written under lock */
+	bool valid;
+	u8 window_type;		/* enum ib_mw_type */
+	bool dead;		/* goes away: never valid again */
+	u32 qpn;		/* window of type 2: of the only QP that may use it */
+	struct rove_mr *base;	/* window: the region, counted in its windows */
+	spinlock_t lock;	/* BH off; nothing is taken inside */
+	u32 max_blocks;		/* FAST: room in blocks and in next */
+	u32 next_num;		/* set by the verb map_mr_sg, used by the registration */
+	unsigned long *next;
+
+	atomic_t windows;	/* bound to it; -1: none can be any more */
 	refcount_t refs;
 	struct completion unused;
 	struct rcu_head rcu;
@@ -64,6 +85,11 @@ int rove_mr_insert(struct rove_mr_table *t, struct rove_mr *mr);
  */
 void rove_mr_remove(struct rove_mr *mr);
 
+/* No window can be bound to it from now on. False: some are. Process context. */
+bool rove_mr_close_to_windows(struct rove_mr *mr);
+/* Takes that back. */
+void rove_mr_open_to_windows(struct rove_mr *mr);
+
 /*
  * Changes rights and domain, keeping the key. While this sleeps until the last
  * user is gone, the key is unknown. The caller sees to it that there is one such
@@ -73,6 +99,7 @@ void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access);
 
 /**
  * rove_mr_find() - the region of @key if @pd may do this with it
+ * @qpn:    who asks on behalf of its peer; 0: it is for the QP's own SGE
  * @access: IB_ACCESS_* bits that must all be set; 0: local read
  *
  * va + len is checked for overflow and against the region. Any context.
@@ -80,7 +107,13 @@ void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access);
  * Return: a region to be given back by rove_mr_put(), or NULL.
  */
 struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
-			     int access, u64 va, u64 len);
+			     u32 qpn, int access, u64 va, u64 len);
+/*
+ * The region or window whose key has the index of @key, with whatever variant, or
+ * NULL. Under rcu_read_lock(), valid until rcu_read_unlock().
+ */
+struct rove_mr *rove_mr_peek(struct rove_mr_table *t, u32 key);
+
 /* Any context. */
 void rove_mr_put(struct rove_mr *mr);
 

@@ -10,7 +10,7 @@ enum rove_fault rove_sge_check(struct rove_mr_table *t, const struct ib_pd *pd,
 		/* An empty SGE refers to no memory: its key says nothing. */
 		if (!sge->length)
 			continue;
-		mr = rove_mr_find(t, sge->lkey, pd, access, sge->addr, sge->length);
+		mr = rove_mr_find(t, sge->lkey, pd, 0, access, sge->addr, sge->length);
 		if (!mr)
 			return ROVE_FAULT_LOCAL_PROT;
 		rove_mr_put(mr);
@@ -42,7 +42,7 @@ enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
 		n = min(len, sge->length - off);
 		if (!n)
 			continue;
-		mr = rove_mr_find(t, sge->lkey, pd, 0, sge->addr + off, n);
+		mr = rove_mr_find(t, sge->lkey, pd, 0, 0, sge->addr + off, n);
 		if (!mr)
 			return ROVE_FAULT_LOCAL_PROT;
 		rove_mr_read(mr, sge->addr + off, to, n);
@@ -70,7 +70,8 @@ enum rove_fault rove_sge_scatter(struct rove_mr_table *t, const struct ib_pd *pd
 		n = min(len, sge->length - off);
 		if (!n)
 			continue;
-		mr = rove_mr_find(t, sge->lkey, pd, IB_ACCESS_LOCAL_WRITE, sge->addr + off, n);
+		mr = rove_mr_find(t, sge->lkey, pd, 0, IB_ACCESS_LOCAL_WRITE,
+				  sge->addr + off, n);
 		if (!mr)
 			return ROVE_FAULT_LOCAL_PROT;
 		rove_mr_write(mr, sge->addr + off, from, n);

@@ -78,7 +78,9 @@ static void set_limits(struct rove_qp *qp, u32 send_sge)
 	lim->max_sge = send_sge;
 	switch (qp->type) {
 	case IB_QPT_RC:
+		/* Pages that a kernel user names are believed; processes bind windows. */
 		lim->ops = BIT(ROVE_WR_OPS) - 1;
+		lim->ops &= ~(qp->uctx ? BIT(ROVE_WR_REG_MR) : BIT(ROVE_WR_BIND_MW));
 		break;
 	case IB_QPT_UC:
 		lim->ops = BIT(ROVE_WR_SEND) | BIT(ROVE_WR_SEND_IMM) | BIT(ROVE_WR_WRITE) |

@@ -15,6 +15,7 @@
 #include <linux/rcupdate.h>
 #include "../ip/rxpkt.h"
 #include "../ip/train.h"
+#include "../mem/memwr.h"
 #include "../mem/sge.h"
 #include "../trace.h"
 #include "../wire/build.h"
@@ -208,7 +209,7 @@ static enum rove_fault req_fill(struct rove_qp *qp, const struct rove_seg *seg, 
 	const struct rove_swqe *wqe = rove_req_wqe(&qp->req, seg->wqe);
 
 	if (seg->source == ROVE_SEG_NONE) {
-		if (wqe->sqe.opcode < ROVE_WR_READ)
+		if (!rove_wqe_is(wqe, ROVE_WQEP_SCATTER))
 			return ROVE_FAULT_NONE;
 		/* Better now than when the answer is there. */
 		return rove_sge_check(&qp->dev->mrs, qp->pd, wqe->sge, wqe->sqe.num,
@@ -331,6 +332,24 @@ here:
 	return false;
 }
 
+/* A WQE without packets. */
+static enum rove_fault req_execute(struct rove_qp *qp, const struct rove_seg *seg)
+{
+	const struct rove_sqe *sqe = &rove_req_wqe(&qp->req, seg->wqe)->sqe;
+	struct rove_mr_table *t = &qp->dev->mrs;
+
+	switch (sqe->opcode) {
+	case ROVE_WR_LOCAL_INV:
+		return rove_memwr_invalidate(t, qp->pd, qp->qpn, sqe->imm, false);
+	case ROVE_WR_BIND_MW:
+		return rove_memwr_bind(t, qp->pd, qp->qpn, sqe);
+	case ROVE_WR_REG_MR:
+		return rove_memwr_register(t, qp->pd, sqe);
+	default:
+		return ROVE_FAULT_WQE;
+	}
+}
+
 /* Return: true when the budget ran out first. */
 static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 {
@@ -353,6 +372,11 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 		if (!rove_req_next(&qp->req, now, &seg)) {
 			more = false;
 			break;
+		}
+		if (unlikely(seg.source == ROVE_SEG_LOCAL)) {
+			rove_req_executed(&qp->req, &seg, req_execute(qp, &seg));
+			b.packets++;
+			continue;
 		}
 		ret = batch_add(qp, &b, &seg, req_fill, &lost);
 		if (unlikely(ret > 0)) {
@@ -477,8 +501,8 @@ static enum rove_fault resp_fill(struct rove_qp *qp, const struct rove_seg *seg,
 
 	if (seg->source == ROVE_SEG_NONE || !seg->pkt.len)
 		return ROVE_FAULT_NONE;
-	mr = rove_mr_find(&qp->dev->mrs, seg->rkey, qp->pd, IB_ACCESS_REMOTE_READ, seg->va,
-			  seg->pkt.len);
+	mr = rove_mr_find(&qp->dev->mrs, seg->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_READ,
+			  seg->va, seg->pkt.len);
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	rove_mr_read(mr, seg->va, payload, seg->pkt.len);
@@ -648,8 +672,8 @@ static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_
 {
 	struct resp_place s = { .qp = qp, .va = act->va };
 
-	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, IB_ACCESS_REMOTE_WRITE, act->va,
-			    act->check_len);
+	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_WRITE,
+			    act->va, act->check_len);
 	if (!s.mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	if (act->len)
@@ -662,8 +686,8 @@ static enum rove_fault resp_check_read(struct rove_qp *qp, const struct rove_res
 {
 	struct rove_mr *mr;
 
-	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, IB_ACCESS_REMOTE_READ, act->va,
-			  act->check_len);
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_READ,
+			  act->va, act->check_len);
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	rove_mr_put(mr);
@@ -676,8 +700,8 @@ static enum rove_fault resp_atomic(struct rove_qp *qp, const struct rove_resp_ac
 
 	if (act->va & 7)
 		return ROVE_FAULT_REQ_INVALID;
-	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, IB_ACCESS_REMOTE_ATOMIC, act->va,
-			  sizeof(u64));
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_ATOMIC,
+			  act->va, sizeof(u64));
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	*value = rove_mr_atomic(mr, act->va, act->op, act->swap_add, act->compare);
@@ -712,8 +736,8 @@ static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 			res.fault = resp_atomic(qp, &act, &res.value);
 			break;
 		case ROVE_RESP_INVALIDATE:
-			/* No kind of region here may be invalidated by a peer. */
-			res.fault = ROVE_FAULT_REQ_ACCESS;
+			res.fault = rove_memwr_invalidate(&qp->dev->mrs, qp->pd, qp->qpn, act.rkey,
+							  true);
 			break;
 		}
 		rove_resp_result(&qp->resp, &res, &act);

@@ -19,6 +19,7 @@ enum rove_fault {
 	ROVE_FAULT_BAD_RESPONSE,	/* peer's response makes no sense */
 	ROVE_FAULT_RETRY,		/* transport retry budget used up */
 	ROVE_FAULT_RNR_RETRY,		/* RNR retry budget used up */
+	ROVE_FAULT_MEMORY_OP,		/* bind, registration, invalidation that cannot be */
 	/* told by the peer in a NAK */
 	ROVE_FAULT_PEER_INVALID,
 	ROVE_FAULT_PEER_ACCESS,

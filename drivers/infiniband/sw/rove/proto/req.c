@@ -6,6 +6,10 @@
  * nothing depends on where the circle is cut, and a PSN from outside the arc is
  * known for what it is.
  *
+ * A WQE without packets (LOCAL) takes no PSN. It is executed once, when send
+ * reaches it for the first time, and is done when all before it are: acked never
+ * stays on one that was executed, and going back passes over it.
+ *
  * acked is the WQE that una belongs to, send the one that psn belongs to, begun
  * the one that will take the PSNs from max_psn on. Nothing else says what is in
  * flight; to resend is to move psn back.
@@ -25,7 +29,7 @@
 #define MAX_FLIGHT	0x400000U
 
 /* By place in the message: bit 1: its first packet, bit 0: its last. */
-static const u8 opcodes[ROVE_WR_READ][4] = {
+static const u8 opcodes[ROVE_WR_WRITE_IMM + 1][4] = {
 	[ROVE_WR_SEND] = {
 		ROVE_OP_SEND_MIDDLE, ROVE_OP_SEND_LAST,
 		ROVE_OP_SEND_FIRST, ROVE_OP_SEND_ONLY,
@@ -238,7 +242,7 @@ static void begin(struct rove_req *q, struct rove_swqe *w)
 {
 	u32 n = 1;
 
-	if (w->length && w->sqe.opcode <= ROVE_WR_READ)
+	if (w->length)
 		n = ((w->length - 1) >> q->pmtu_shift) + 1;
 	w->first_psn = q->psn;
 	w->last_psn = rove_psn_add(q->psn, n - 1);
@@ -309,7 +313,7 @@ static bool next_data(struct rove_req *q, struct rove_swqe *w, u64 now, struct r
 	pkt->len = len;
 	if (len)
 		seg->source = ROVE_SEG_WQE;
-	if (first && op >= ROVE_WR_WRITE) {
+	if (first && rove_wqe_is(w, ROVE_WQEP_WRITE)) {
 		pkt->va = w->sqe.rdma.addr;
 		pkt->rkey = w->sqe.rdma.rkey;
 		pkt->dma_len = w->length;
@@ -381,6 +385,21 @@ static bool next_atomic(struct rove_req *q, struct rove_swqe *w, u64 now, struct
 	return true;
 }
 
+/* No packet: the driver executes it, and says so by rove_req_executed(). */
+static bool next_local(const struct rove_req *q, const struct rove_swqe *w, struct rove_seg *seg)
+{
+	/*
+	 * What is outstanding may still need the key that is taken away: to be sent
+	 * again, or to be placed.
+	 */
+	if (w->sqe.opcode == ROVE_WR_LOCAL_INV && q->acked != q->send)
+		return false;
+	seg->source = ROVE_SEG_LOCAL;
+	seg->wqe = q->send;
+	seg->off = 0;
+	return true;
+}
+
 /* UD: one packet, done with it. */
 static bool next_datagram(struct rove_req *q, struct rove_swqe *w, struct rove_seg *seg)
 {
@@ -419,6 +438,12 @@ bool rove_req_next(struct rove_req *q, u64 now, struct rove_seg *seg)
 
 	if (q->send == q->post || !running(q))
 		return false;
+	while (unlikely(rove_wqe_is(w, ROVE_WQEP_LOCAL)) && q->send != q->begun) {
+		/* Executed before sending went back. */
+		w = rove_req_wqe(q, ++q->send);
+		if (q->send == q->post)
+			return false;
+	}
 	if (q->hold) {
 		if (now < q->held_until)
 			return false;
@@ -426,7 +451,7 @@ bool rove_req_next(struct rove_req *q, u64 now, struct rove_seg *seg)
 	}
 	if (q->send == q->begun && q->state == ROVE_REQ_DRAIN)
 		return false;
-	if (rove_retry_is_rd(w) && !q->conf.max_rd_atomic && !w->fault)
+	if (rove_wqe_is(w, ROVE_WQEP_RD) && !q->conf.max_rd_atomic && !w->fault)
 		w->fault = ROVE_FAULT_WQE;
 	if (w->fault) {
 		settle(q);
@@ -437,11 +462,45 @@ bool rove_req_next(struct rove_req *q, u64 now, struct rove_seg *seg)
 	/* Fence: all READs and atomics before it are done (10.8.3.3). */
 	if ((w->sqe.flags & ROVE_WR_FENCE) && !q->send_off && q->rd_atomic)
 		return false;
-	if (w->sqe.opcode < ROVE_WR_READ)
+	if (rove_wqe_is(w, ROVE_WQEP_DATA))
 		return next_data(q, w, now, seg);
-	if (w->sqe.opcode == ROVE_WR_READ)
+	if (rove_wqe_is(w, ROVE_WQEP_READ))
 		return next_read(q, w, now, seg);
+	if (rove_wqe_is(w, ROVE_WQEP_LOCAL))
+		return next_local(q, w, seg);
 	return next_atomic(q, w, now, seg);
+}
+
+/* WQEs that were executed and have nothing before them are done. */
+static void pass_local(struct rove_req *q)
+{
+	while (q->acked != q->begun) {
+		struct rove_swqe *w = rove_req_wqe(q, q->acked);
+
+		if (!rove_wqe_is(w, ROVE_WQEP_LOCAL))
+			break;
+		w->state = ROVE_SWQE_DONE;
+		if (q->send == q->acked)
+			q->send++;
+		q->acked++;
+	}
+}
+
+void rove_req_executed(struct rove_req *q, const struct rove_seg *seg, enum rove_fault fault)
+{
+	struct rove_swqe *w = rove_req_wqe(q, seg->wqe);
+
+	if (!running(q) || seg->wqe != q->begun)
+		return;
+	if (fault) {
+		w->fault = fault;
+	} else {
+		w->state = ROVE_SWQE_SENT;
+		q->begun++;
+		q->send = q->begun;
+		pass_local(q);
+	}
+	settle(q);
 }
 
 void rove_req_seg_failed(struct rove_req *q, const struct rove_seg *seg, enum rove_fault fault)
@@ -479,6 +538,7 @@ static void finish(struct rove_req *q, struct rove_swqe *w)
 {
 	w->state = ROVE_SWQE_DONE;
 	q->acked++;
+	pass_local(q);
 }
 
 /*
@@ -495,7 +555,7 @@ static bool ack_before(struct rove_req *q, u32 psn, u64 now)
 		struct rove_swqe *w = rove_req_wqe(q, q->acked);
 		u32 end = rove_psn_add(w->last_psn, 1);
 
-		if (w->fault || rove_retry_is_rd(w))
+		if (w->fault || rove_wqe_is(w, ROVE_WQEP_RD))
 			break;
 		if (rove_retry_span(q->una, end) <= rove_retry_span(q->una, psn)) {
 			q->una_bytes += w->length - rove_retry_offset(q, w, q->una);
@@ -630,7 +690,7 @@ static enum rove_req_act read_response(struct rove_req *q, const struct rove_pkt
 {
 	struct rove_swqe *w = rove_req_wqe(q, q->acked);
 
-	if (w->sqe.opcode != ROVE_WR_READ || w->fault || !read_fits(q, w, pkt)) {
+	if (!rove_wqe_is(w, ROVE_WQEP_READ) || w->fault || !read_fits(q, w, pkt)) {
 		fail(q, ROVE_FAULT_BAD_RESPONSE);
 		return ROVE_REQ_DONE;
 	}
@@ -651,7 +711,7 @@ static enum rove_req_act atomic_response(struct rove_req *q, const struct rove_p
 {
 	struct rove_swqe *w = rove_req_wqe(q, q->acked);
 
-	if (w->sqe.opcode <= ROVE_WR_READ || w->fault) {
+	if (!rove_wqe_is(w, ROVE_WQEP_ATOMIC) || w->fault) {
 		fail(q, ROVE_FAULT_BAD_RESPONSE);
 		return ROVE_REQ_DONE;
 	}
@@ -708,7 +768,7 @@ void rove_req_placed(struct rove_req *q, enum rove_fault fault, u64 now)
 		return;
 	}
 	w->done += q->place_len;
-	if (w->sqe.opcode == ROVE_WR_READ)
+	if (rove_wqe_is(w, ROVE_WQEP_READ))
 		last = w->done == w->length || !(w->done & ((1U << q->chunk_shift) - 1));
 	answered(q, w, last, now);
 }

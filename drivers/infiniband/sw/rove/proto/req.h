@@ -139,12 +139,16 @@ static inline struct rove_swqe *rove_req_wqe(const struct rove_req *q, u32 index
  *
  * The packet counts as sent. If it could not be built (an lkey of its WQE is
  * bad), tell rove_req_seg_failed() before anything else; if it was built but
- * the stack dropped it, rove_req_seg_dropped(). For a READ or atomic the driver
+ * the stack dropped it, rove_req_seg_dropped(). With ROVE_SEG_LOCAL there is no
+ * packet: execute the WQE and tell rove_req_executed(). For a READ or atomic the driver
  * checks the local SGEs for write access at this moment.
  *
  * Return: false if nothing may be sent now.
  */
 bool rove_req_next(struct rove_req *q, u64 now, struct rove_seg *seg);
+
+/* The WQE of a ROVE_SEG_LOCAL was executed, or could not be. */
+void rove_req_executed(struct rove_req *q, const struct rove_seg *seg, enum rove_fault fault);
 
 /* WQE of @seg fails with @fault once all before it are done. */
 void rove_req_seg_failed(struct rove_req *q, const struct rove_seg *seg, enum rove_fault fault);

@@ -66,12 +66,23 @@ static void send_from_una(struct rove_req *q)
 /* What WQE @w has in flight between bytes @from and @to leaves the flight. */
 static void take_back(struct rove_req *q, const struct rove_swqe *w, u32 from, u32 to)
 {
-	if (!rove_retry_is_rd(w))
+	if (!rove_wqe_is(w, ROVE_WQEP_RD))
 		q->send_bytes -= to - from;
 	else if (from < to)	/* one READ request for each chunk touched, an atomic: 1 */
 		q->rd_atomic -= ((to - 1) >> q->chunk_shift) - (from >> q->chunk_shift) + 1;
 	else
 		q->rd_atomic--;	/* READ of nothing */
+}
+
+/* The WQE with packets before the one that is sent next; there is one. */
+static const struct rove_swqe *step_back(struct rove_req *q)
+{
+	const struct rove_swqe *w;
+
+	do {
+		w = rove_req_wqe(q, --q->send);
+	} while (rove_wqe_is(w, ROVE_WQEP_LOCAL));
+	return w;
 }
 
 void rove_retry_go_back(struct rove_req *q, u32 psn)
@@ -91,11 +102,11 @@ void rove_retry_go_back(struct rove_req *q, u32 psn)
 		q->send_off = 0;
 	}
 	if (!q->send_off) {
-		w = rove_req_wqe(q, --q->send);
+		w = step_back(q);
 		while (rove_retry_span(w->first_psn, psn) >
 		       rove_retry_span(w->first_psn, w->last_psn)) {
 			take_back(q, w, 0, w->length);
-			w = rove_req_wqe(q, --q->send);
+			w = step_back(q);
 		}
 		q->send_off = w->length;
 	}
@@ -174,7 +185,7 @@ bool rove_retry_timer(struct rove_req *q, u64 now)
 	if (q->retries >= q->conf.retry_cnt)
 		return false;
 	q->retries++;
-	if (q->conf.read_window && rove_retry_is_rd(rove_req_wqe(q, q->acked)))
+	if (q->conf.read_window && rove_wqe_is(rove_req_wqe(q, q->acked), ROVE_WQEP_RD))
 		q->read_less += rove_retry_read_window(q) / 2;
 	rove_retry_go_back(q, q->una);
 	q->went_back = false;

@@ -22,12 +22,6 @@ static inline u32 rove_retry_span(u32 from, u32 to)
 	return (to - from) & ROVE_PSN_MASK;
 }
 
-/* READ and the atomics: the response completes them, an ACK does not. */
-static inline bool rove_retry_is_rd(const struct rove_swqe *w)
-{
-	return w->sqe.opcode >= ROVE_WR_READ;
-}
-
 /* Bytes of @w's message before @psn, which is one of its own or the one after. */
 static inline u32 rove_retry_offset(const struct rove_req *q, const struct rove_swqe *w, u32 psn)
 {

@@ -12,6 +12,8 @@
 #define OPS_RDMA	(OP_BIT(ROVE_WR_WRITE) | OP_BIT(ROVE_WR_WRITE_IMM) | \
 			 OP_BIT(ROVE_WR_READ))
 #define OPS_ATOMIC	(OP_BIT(ROVE_WR_CMP_SWP) | OP_BIT(ROVE_WR_FETCH_ADD))
+#define OPS_LOCAL	(OP_BIT(ROVE_WR_LOCAL_INV) | OP_BIT(ROVE_WR_BIND_MW) | \
+			 OP_BIT(ROVE_WR_REG_MR))
 #define OPS_INLINE	(OPS_SEND | OP_BIT(ROVE_WR_WRITE) | OP_BIT(ROVE_WR_WRITE_IMM))
 #define OPS_UD		(OP_BIT(ROVE_WR_SEND) | OP_BIT(ROVE_WR_SEND_IMM))
 
@@ -25,6 +27,20 @@ static_assert(offsetof(struct rove_swqe, sqe) % 8 == 0, "copy of a send WQE");
 static_assert(offsetof(struct rove_swqe, sge) ==
 	      offsetof(struct rove_swqe, sqe) + sizeof(struct rove_sqe), "SGEs follow");
 static_assert(offsetof(struct rove_rwqe, sge) % 8 == 0, "copy of a receive WQE");
+
+const u8 rove_wqe_props[ROVE_WR_OPS] = {
+	[ROVE_WR_SEND]		= ROVE_WQEP_DATA | ROVE_WQEP_SEND,
+	[ROVE_WR_SEND_IMM]	= ROVE_WQEP_DATA | ROVE_WQEP_SEND,
+	[ROVE_WR_SEND_INV]	= ROVE_WQEP_DATA | ROVE_WQEP_SEND,
+	[ROVE_WR_WRITE]		= ROVE_WQEP_DATA | ROVE_WQEP_WRITE,
+	[ROVE_WR_WRITE_IMM]	= ROVE_WQEP_DATA | ROVE_WQEP_WRITE,
+	[ROVE_WR_READ]		= ROVE_WQEP_READ,
+	[ROVE_WR_CMP_SWP]	= ROVE_WQEP_ATOMIC,
+	[ROVE_WR_FETCH_ADD]	= ROVE_WQEP_ATOMIC,
+	[ROVE_WR_LOCAL_INV]	= ROVE_WQEP_LOCAL,
+	[ROVE_WR_BIND_MW]	= ROVE_WQEP_LOCAL,
+	[ROVE_WR_REG_MR]	= ROVE_WQEP_LOCAL,
+};
 
 u32 rove_wqe_sq_stride(u32 max_sge, u32 max_inline)
 {
@@ -73,6 +89,13 @@ static bool params_ok(const struct rove_sqe *sqe, u32 op, const struct rove_wqe_
 		       !sqe->rdma.reserved_80[1];
 	if (op & OPS_ATOMIC)
 		return !sqe->atomic.reserved_60 && sqe->num == 1;
+	if (op & OPS_LOCAL) {
+		if (sqe->num || (sqe->flags & ROVE_WR_INLINE))
+			return false;
+		if (op & OP_BIT(ROVE_WR_LOCAL_INV))
+			return !sqe->rdma.addr && !sqe->rdma.rkey && !sqe->rdma.reserved_60 &&
+			       !sqe->rdma.reserved_80[0] && !sqe->rdma.reserved_80[1];
+	}
 	return true;
 }
 

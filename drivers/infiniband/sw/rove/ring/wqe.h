@@ -21,9 +21,28 @@ struct rove_wqe_limits {
 	u32 ops;		/* bit for each allowed enum rove_wr_op */
 };
 
+/* What follows from the operation. */
+enum rove_wqe_prop {
+	ROVE_WQEP_DATA		= 1 << 0,	/* SEND, WRITE: its bytes are sent, path MTU by
+						 * path MTU, and an ACK completes it
+						 */
+	ROVE_WQEP_READ		= 1 << 1,
+	ROVE_WQEP_ATOMIC	= 1 << 2,	/* one that brings 8 bytes back */
+	ROVE_WQEP_LOCAL		= 1 << 3,	/* no packet at all */
+	ROVE_WQEP_SEND		= 1 << 4,	/* takes a receive WQE without immediate data */
+	ROVE_WQEP_WRITE		= 1 << 5,
+
+	/* its response completes it, an ACK does not; max_rd_atomic counts it */
+	ROVE_WQEP_RD		= ROVE_WQEP_READ | ROVE_WQEP_ATOMIC,
+	/* its SGEs are written to */
+	ROVE_WQEP_SCATTER	= ROVE_WQEP_READ | ROVE_WQEP_ATOMIC,
+};
+
+extern const u8 rove_wqe_props[ROVE_WR_OPS];
+
 enum rove_swqe_state {
 	ROVE_SWQE_POSTED,	/* nothing sent yet */
-	ROVE_SWQE_SENT,		/* all its packets were sent at least once */
+	ROVE_SWQE_SENT,		/* all its packets were sent at least once; LOCAL: executed */
 	ROVE_SWQE_DONE,		/* acknowledged, or failed: to be completed */
 };
 
@@ -47,6 +66,12 @@ struct rove_swqe {
 		DECLARE_FLEX_ARRAY(u8, data);
 	};
 };
+
+/* Has its operation one of @props, enum rove_wqe_prop? */
+static inline bool rove_wqe_is(const struct rove_swqe *wqe, u32 props)
+{
+	return rove_wqe_props[wqe->sqe.opcode] & props;
+}
 
 /* A receive work request in kernel memory. */
 struct rove_rwqe {

@@ -22,6 +22,7 @@
 #include "v_cq.h"
 #include "v_ctx.h"
 #include "v_mr.h"
+#include "v_mw.h"
 #include "v_qp.h"
 #include "v_srq.h"
 
@@ -49,6 +50,8 @@ const struct ib_device_ops rove_dev_ops = {
 #endif
 
 	.alloc_hw_port_stats = rove_alloc_hw_port_stats,
+	.alloc_mr = rove_alloc_mr,
+	.alloc_mw = rove_alloc_mw,
 	.alloc_pd = rove_alloc_pd,
 	.alloc_ucontext = rove_alloc_ucontext,
 	.create_ah = rove_create_ah,
@@ -56,6 +59,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.create_qp = rove_create_qp,
 	.create_srq = rove_create_srq,
 	.create_user_ah = rove_create_ah,
+	.dealloc_mw = rove_dealloc_mw,
 	.dealloc_pd = rove_dealloc_pd,
 	.dealloc_ucontext = rove_dealloc_ucontext,
 	.dereg_mr = rove_dereg_mr,
@@ -72,6 +76,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.get_hw_stats = rove_get_hw_stats,
 	.get_link_layer = rove_get_link_layer,
 	.get_port_immutable = rove_get_port_immutable,
+	.map_mr_sg = rove_map_mr_sg,
 	.mmap = rove_mmap,
 	.mmap_free = rove_mmap_free,
 	.modify_qp = rove_modify_qp,
@@ -91,6 +96,7 @@ const struct ib_device_ops rove_dev_ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, rove_ibah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, rove_ibcq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, rove_ibmw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, rove_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, rove_ibqp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, rove_ibsrq, ib),

@@ -35,6 +35,10 @@ static int opcode_of(enum ib_wr_opcode op)
 		return ROVE_WR_CMP_SWP;
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		return ROVE_WR_FETCH_ADD;
+	case IB_WR_LOCAL_INV:
+		return ROVE_WR_LOCAL_INV;
+	case IB_WR_REG_MR:
+		return ROVE_WR_REG_MR;
 	default:
 		return -EINVAL;
 	}
@@ -60,6 +64,7 @@ static int fill_target(struct rove_sqe *sqe, const struct rove_qp *qp, const str
 {
 	const struct ib_atomic_wr *atomic;
 	const struct ib_rdma_wr *rdma;
+	const struct ib_reg_wr *reg;
 	const struct ib_ud_wr *ud;
 
 	if (qp->limits.ud) {
@@ -87,6 +92,13 @@ static int fill_target(struct rove_sqe *sqe, const struct rove_qp *qp, const str
 		sqe->atomic.rkey = atomic->rkey;
 		sqe->atomic.compare_add = atomic->compare_add;
 		sqe->atomic.swap = atomic->swap;
+		break;
+	case ROVE_WR_REG_MR:
+		reg = reg_wr(wr);
+		sqe->reg.iova = reg->mr->iova;
+		sqe->reg.length = reg->mr->length;
+		sqe->reg.key = reg->key;
+		sqe->reg.access = reg->access;
 		break;
 	default:
 		break;
@@ -130,7 +142,7 @@ static int fill_sqe(struct rove_sqe *sqe, const struct rove_qp *qp, const struct
 	sqe->wr_id = wr->wr_id;
 	sqe->opcode = op;
 	sqe->flags = flags_of(wr->send_flags);
-	if (op == ROVE_WR_SEND_INV)
+	if (op == ROVE_WR_SEND_INV || op == ROVE_WR_LOCAL_INV)
 		sqe->imm = wr->ex.invalidate_rkey;
 	else
 		sqe->imm = (__force u32)wr->ex.imm_data;

@@ -3,6 +3,7 @@
 #include <rdma/ib_mad.h>
 #include <rdma/rove-abi.h>
 #include <rdma/uverbs_ioctl.h>
+#include "../mem/memwr.h"
 #include "../obj/dev.h"
 #include "../obj/qp.h"
 #include "query.h"
@@ -33,6 +34,8 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_cq = MANY;
 	attr->max_cqe = ROVE_MAX_CQE;
 	attr->max_mr = MANY;
+	attr->max_mw = MANY;
+	attr->max_fast_reg_page_list_len = ROVE_FAST_PAGES;
 	attr->max_pd = MANY;
 	attr->max_ah = MANY;
 	attr->max_qp_rd_atom = ROVE_MAX_RD_ATOMIC;
@@ -63,6 +66,9 @@ int rove_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 				 IB_DEVICE_UD_AV_PORT_ENFORCE |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;

@@ -107,6 +107,10 @@ static enum ib_wc_opcode send_opcode(u8 op)
 		return IB_WC_COMP_SWAP;
 	case ROVE_WR_FETCH_ADD:
 		return IB_WC_FETCH_ADD;
+	case ROVE_WR_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	case ROVE_WR_REG_MR:
+		return IB_WC_REG_MR;
 	default:
 		return IB_WC_SEND;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
+#include "../mem/memwr.h"
 #include "../mem/mr.h"
 #include "../mem/umem.h"
 #include "../obj/dev.h"
@@ -8,7 +9,8 @@
 
 /* Optional rights that are not known are no rights, and no error. */
 #define ACCESS_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
-#define ACCESS_KNOWN	(IB_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IB_ACCESS_OPTIONAL)
+#define ACCESS_KNOWN	(IB_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IB_ACCESS_MW_BIND | \
+			 IB_ACCESS_OPTIONAL)
 
 static struct rove_mr *mr_of(struct ib_mr *ib)
 {
@@ -26,7 +28,7 @@ static int check_access(int access)
 	return 0;
 }
 
-static struct rove_mr *alloc_mr(enum rove_mr_kind kind, struct ib_pd *pd, int access)
+static struct rove_mr *new_mr(enum rove_mr_kind kind, struct ib_pd *pd, int access)
 {
 	struct rove_mr *mr;
 
@@ -49,7 +51,7 @@ struct ib_mr *rove_get_dma_mr(struct ib_pd *pd, int access)
 	err = check_access(access);
 	if (err)
 		return ERR_PTR(err);
-	mr = alloc_mr(ROVE_MR_DMA, pd, access);
+	mr = new_mr(ROVE_MR_DMA, pd, access);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 
@@ -68,7 +70,7 @@ static struct ib_mr *create_user(struct ib_pd *pd, u64 start, u64 length, u64 io
 	struct rove_mr *mr;
 	int err;
 
-	mr = alloc_mr(ROVE_MR_USER, pd, access);
+	mr = new_mr(ROVE_MR_USER, pd, access);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 
@@ -112,6 +114,7 @@ struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 				 int access, struct ib_pd *pd, struct ib_udata *udata)
 {
 	struct rove_mr *mr = mr_of(ib);
+	struct ib_mr *new;
 	int err;
 
 	err = ib_no_udata_io(udata);
@@ -130,16 +133,60 @@ struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 	if (err)
 		return ERR_PTR(err);
 
-	if (flags & IB_MR_REREG_TRANS)
-		return create_user(pd, start, length, iova, access);
-	if (rove_umem_allows(mr, access)) {
-		rove_mr_change(mr, pd, access);
-		return NULL;
+	if (!rove_mr_close_to_windows(mr))
+		return ERR_PTR(-EBUSY);
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		if (rove_umem_allows(mr, access)) {
+			rove_mr_change(mr, pd, access);
+			rove_mr_open_to_windows(mr);
+			return NULL;
+		}
+		/* Pages that were pinned for reading only. */
+		length = mr->length;
+		iova = mr->iova;
+		if (!rove_umem_start(mr, &start)) {
+			rove_mr_open_to_windows(mr);
+			return ERR_PTR(-EPERM);
+		}
 	}
-	/* Pages that were pinned for reading only. */
-	if (!rove_umem_start(mr, &start))
-		return ERR_PTR(-EPERM);
-	return create_user(pd, start, mr->length, mr->iova, access);
+	new = create_user(pd, start, length, iova, access);
+	if (IS_ERR(new))
+		rove_mr_open_to_windows(mr);
+	return new;
+}
+
+struct ib_mr *rove_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
+{
+	struct rove_mr *mr;
+	int err;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_sg || max_sg > ROVE_FAST_PAGES)
+		return ERR_PTR(-EINVAL);
+	mr = new_mr(ROVE_MR_FAST, pd, 0);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	err = rove_memwr_alloc(mr, max_sg);
+	if (err)
+		goto err_free;
+	err = rove_mr_insert(&rove_dev_of(pd->device)->mrs, mr);
+	if (err)
+		goto err_pages;
+	return &mr->ib;
+
+err_pages:
+	rove_memwr_free(mr);
+err_free:
+	kfree(mr);
+	return ERR_PTR(err);
+}
+
+int rove_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num, unsigned int *off)
+{
+	struct rove_mr *mr = mr_of(ib);
+
+	return mr->kind == ROVE_MR_FAST ? rove_memwr_map_sg(mr, sg, num, off) : -EINVAL;
 }
 
 int rove_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
@@ -151,9 +198,13 @@ int rove_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	if (err)
 		return err;
 
+	if (!rove_mr_close_to_windows(mr))
+		return -EBUSY;
 	rove_mr_remove(mr);
 	if (mr->kind == ROVE_MR_USER)
 		rove_umem_unpin(mr);
+	else if (mr->kind == ROVE_MR_FAST)
+		rove_memwr_free(mr);
 	kfree_rcu(mr, rcu);
 	return 0;
 }

@@ -10,6 +10,8 @@ struct ib_mr *rove_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 			       struct ib_udata *udata);
 struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 iova,
 				 int access, struct ib_pd *pd, struct ib_udata *udata);
+struct ib_mr *rove_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
+int rove_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int num, unsigned int *off);
 int rove_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
 
 #endif /* ROVE_VERBS_MR_H */

@@ -1,0 +1,415 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Memory by verbs: windows of both types, binding and invalidation, and what
+each kind of region allows."""
+
+import errno
+import os
+import signal
+
+from pyverbs import enums as e
+from pyverbs.mr import MW, MWBind, MWBindInfo
+from pyverbs.pd import PD
+from pyverbs.wr import SendWR
+
+import ends
+from ends import (ALL_ACCESS, SIGNALED, Memory, Pair, check, equal, failed, pattern, refused, same,
+                  status_name)
+
+SEND, WRITE, READ = e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ
+SEND_INV, LOCAL_INV, BIND = e.IBV_WR_SEND_WITH_INV, e.IBV_WR_LOCAL_INV, e.IBV_WR_BIND_MW
+BINDABLE = ALL_ACCESS | e.IBV_ACCESS_MW_BIND
+REMOTE = e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
+TESTS = []
+
+
+def test(name, **options):
+    """A test on a fresh pair with these options."""
+    def register(function):
+        def run(names):
+            pair = Pair(names, **options)
+            try:
+                function(pair, pair.x, pair.y)
+            finally:
+                pair.close()
+        TESTS.append((name, run))
+        return function
+    return register
+
+
+class Window:
+    """A window of an end, with what it takes to bind it."""
+
+    def __init__(self, end, kind, pd=None):
+        self.end, self.kind = end, kind
+        self.mw = MW(pd or end.pd, kind)
+        self.rkey = self.mw.rkey
+
+    def bind(self, wr_id, memory, at, length, access=REMOTE, flags=SIGNALED):
+        """Post a bind; the key that it is to have from then on."""
+        info = MWBindInfo(memory.mr, memory.addr + at, length, access)
+        if self.kind == e.IBV_MW_TYPE_1:
+            self.end.qp.bind_mw(self.mw, MWBind(info, flags, wr_id))
+            self.rkey = self.mw.rkey
+        else:
+            wr = SendWR(wr_id, BIND, 0, send_flags=flags)
+            wr.set_bind_wr(self.mw, info)
+            wr.num_sge = 0
+            self.end.qp.post_send(wr)
+            self.rkey = wr.rkey
+        return self.rkey
+
+    def close(self):
+        """It goes."""
+        self.mw.close()
+
+
+def invalidate(end, wr_id, rkey, flags=SIGNALED):
+    """Post a local invalidation."""
+    wr = SendWR(wr_id, LOCAL_INV, 0, send_flags=flags)
+    wr.imm_data = rkey
+    wr.num_sge = 0
+    end.qp.post_send(wr)
+
+
+def works(x, y, window, memory, at, seed):
+    """x writes and reads 500 bytes through a window of y."""
+    src = x.memory(500)
+    src.set(pattern(500, seed))
+    x.send(900, WRITE, [src.sge()], (memory.addr + at, window.rkey))
+    x.sent_well([900])
+    same(memory.get(500, at), pattern(500, seed), "written through the window")
+    src.set(bytes(500))
+    x.send(901, READ, [src.sge()], (memory.addr + at, window.rkey))
+    x.sent_well([901])
+    same(src.get(), pattern(500, seed), "read through the window")
+
+
+def denied(x, addr, rkey, opcode=WRITE, length=1):
+    """The peer does not let x do this."""
+    src = x.memory(max(length, 8))
+    x.send(990, opcode, [src.sge(length)], (addr, rkey))
+    equal(status_name(x.sent()[0].status), "REM_ACCESS_ERR", "status")
+
+
+@test("a window of type 1: bound, moved, unbound")
+def type1(_, x, y):
+    """Each bind makes a new key; the completion tells what it was."""
+    memory = y.memory(4096, BINDABLE)
+    window = Window(y, e.IBV_MW_TYPE_1)
+    old = window.rkey
+    window.bind(1, memory, 1000, 1000)
+    equal(y.sent_well([1])[0].opcode, e.IBV_WC_BIND_MW, "opcode")
+    check(window.rkey != old and window.rkey >> 8 == old >> 8, "the key")
+    works(x, y, window, memory, 1000, 1)
+    works(x, y, window, memory, 1500, 2)
+    window.bind(2, memory, 3000, 500)
+    y.sent_well([2])
+    works(x, y, window, memory, 3000, 3)
+    window.bind(3, memory, 0, 0)
+    y.sent_well([3])
+    denied(x, memory.addr + 3000, window.rkey)
+    window.close()
+
+
+def past_edge(at, length):
+    """A window of 1000 bytes at 1000, and what lies not in it."""
+    def run(_, x, y):
+        memory = y.memory(4096, BINDABLE)
+        window = Window(y, e.IBV_MW_TYPE_1)
+        window.bind(1, memory, 1000, 1000)
+        y.sent_well([1])
+        denied(x, memory.addr + at, window.rkey, length=length)
+        same(memory.get(), bytes(4096), "memory")
+        window.close()
+    return run
+
+
+test("a window ends: before it")(past_edge(999, 1))
+test("a window ends: behind it")(past_edge(2000, 1))
+test("a window ends: over its end")(past_edge(1500, 501))
+
+
+@test("a window that was moved: its old key is unknown")
+def old_key(_, x, y):
+    """The old one."""
+    memory = y.memory(4096, BINDABLE)
+    window = Window(y, e.IBV_MW_TYPE_1)
+    old = window.bind(1, memory, 0, 4096)
+    window.bind(2, memory, 0, 4096)
+    y.sent_well([1, 2])
+    denied(x, memory.addr, old)
+    window.close()
+
+
+@test("a window for reading only")
+def read_only(_, x, y):
+    """READ, not WRITE."""
+    memory = y.memory(4096, BINDABLE)
+    memory.set(pattern(4096))
+    window = Window(y, e.IBV_MW_TYPE_1)
+    window.bind(1, memory, 0, 4096, e.IBV_ACCESS_REMOTE_READ)
+    y.sent_well([1])
+    dst = x.memory(4096)
+    x.send(1, READ, [dst.sge()], (memory.addr, window.rkey))
+    x.sent_well([1])
+    same(dst.get(), pattern(4096), "READ")
+    denied(x, memory.addr, window.rkey)
+    window.close()
+
+
+@test("a window gives what its region does not")
+def more_than_region(_, x, y):
+    """The region itself is closed to peers, but for its windows."""
+    memory = y.memory(4096, e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_MW_BIND)
+    window = Window(y, e.IBV_MW_TYPE_1)
+    window.bind(1, memory, 0, 4096)
+    y.sent_well([1])
+    works(x, y, window, memory, 10, 1)
+    denied(x, memory.addr, memory.rkey)
+    window.close()
+
+
+@test("a window's key is no key for the owner's own work")
+def local_use(_, x, y):
+    """As lkey it is refused."""
+    memory = y.memory(4096, BINDABLE)
+    window = Window(y, e.IBV_MW_TYPE_1)
+    window.bind(1, memory, 0, 4096)
+    y.sent_well([1])
+    memory.lkey = window.rkey
+    y.send(2, SEND, [memory.sge()])
+    equal(status_name(y.sent()[0].status), "LOC_PROT_ERR", "status")
+    window.close()
+
+
+@test("a window of type 2: bound, invalidated here, bound again")
+def type2(_, x, y):
+    """Requests behind the bind may use it."""
+    memory = y.memory(4096, BINDABLE)
+    window = Window(y, e.IBV_MW_TYPE_2)
+    for i in range(3):
+        window.bind(10 * i, memory, 1000 * i, 1000)
+        y.sent_well([10 * i])
+        works(x, y, window, memory, 1000 * i, i)
+        invalidate(y, 10 * i + 1, window.rkey)
+        equal(y.sent_well([10 * i + 1])[0].opcode, e.IBV_WC_LOCAL_INV, "opcode")
+    denied(x, memory.addr + 2000, window.rkey)
+    window.close()
+
+
+@test("a window of type 2: invalidated by the peer")
+def remote_invalidate(_, x, y):
+    """SEND with invalidate, both with data and without."""
+    memory, src, dst = y.memory(4096, BINDABLE), x.memory(3000), y.memory(3000)
+    window = Window(y, e.IBV_MW_TYPE_2)
+    for i, length in enumerate((3000, 1, 0)):
+        window.bind(1, memory, 0, 4096)
+        y.sent_well([1])
+        works(x, y, window, memory, 100, i)
+        src.set(pattern(3000, i))
+        y.recv(2, [dst.sge()])
+        wr = SendWR(3, SEND_INV, 1 if length else 0, 0, [src.sge(length)] if length else [],
+                    SIGNALED)
+        wr.imm_data = window.rkey
+        x.qp.post_send(wr)
+        x.sent_well([3])
+        wc = y.received_well([2])[0]
+        check(wc.wc_flags & e.IBV_WC_WITH_INV, "no flag")
+        equal(wc.imm_data, window.rkey, "the key that was invalidated")
+        equal(wc.byte_len, length, "length")
+        same(dst.get(length), pattern(3000, i)[:length], "data")
+    denied(x, memory.addr, window.rkey)
+    window.close()
+
+
+@test("the peer cannot invalidate what is no window of its own")
+def remote_invalidate_wrong(_, x, y):
+    """A region's key."""
+    memory, dst = y.memory(4096), y.memory(10)
+    y.recv(1, [dst.sge()])
+    wr = SendWR(3, SEND_INV, 0, send_flags=SIGNALED)
+    wr.num_sge = 0
+    wr.imm_data = memory.rkey
+    x.qp.post_send(wr)
+    equal(status_name(x.sent()[0].status), "REM_ACCESS_ERR", "status")
+    wc = y.received()[0]
+    check(wc.status != e.IBV_WC_SUCCESS, "the receive went well")
+
+
+@test("a window of type 2 is its queue pair's alone")
+def other_qp(pair, x, y):
+    """Another one of the same domain is refused."""
+    other = Pair(pair.names)
+    try:
+        memory = y.memory(4096, BINDABLE)
+        window = Window(y, e.IBV_MW_TYPE_2)
+        window.bind(1, memory, 0, 4096)
+        y.sent_well([1])
+        denied(other.x, memory.addr, window.rkey)
+        works(x, y, window, memory, 0, 4)
+        window.close()
+    finally:
+        other.close()
+
+
+@test("a bind that moves under traffic loses nothing", rd_atomic=4)
+def under_traffic(_, x, y):
+    """Old requests are answered by the old key or refused, never elsewhere."""
+    memory = y.memory(65536, BINDABLE)
+    src = x.memory(32768)
+    src.set(pattern(32768, 1))
+    window = Window(y, e.IBV_MW_TYPE_1)
+    for i in range(40):
+        at = 32768 * (i & 1)
+        window.bind(i, memory, at, 32768)
+        y.sent_well([i])
+        x.send(i, WRITE, [src.sge()], (memory.addr + at, window.rkey))
+        x.sent_well([i])
+    same(memory.get(), pattern(32768, 1) * 2, "memory")
+    window.close()
+
+
+def bad_bind(kind, make, wanted="MW_BIND_ERR"):
+    """A bind that cannot be; what comes behind it is flushed."""
+    def run(_, x, y):
+        memory = y.memory(4096, BINDABLE)
+        window = Window(y, kind)
+        keep = make(y, window, memory)
+        y.send(7, WRITE, [memory.sge(1)], (memory.addr, memory.rkey))
+        wcs = y.sent(2)
+        equal(status_name(wcs[0].status), wanted, "status")
+        equal(status_name(wcs[1].status), "WR_FLUSH_ERR", "status of the next")
+        equal(y.state(), e.IBV_QPS_ERR, "state")
+        window.close()
+        del keep
+    return run
+
+
+def plain_region(y, window, memory):
+    """A region that does not allow it."""
+    other = y.memory(4096)
+    window.bind(1, other, 0, 10)
+    return other
+
+
+def read_only_region(y, window, memory):
+    """A region that cannot be written by a window that can."""
+    other = y.memory(4096, e.IBV_ACCESS_MW_BIND)
+    window.bind(1, other, 0, 10)
+    return other
+
+
+for _kind, _type in (("1", e.IBV_MW_TYPE_1), ("2", e.IBV_MW_TYPE_2)):
+    for _name, _make in (
+            ("past the region's end", lambda y, w, m: w.bind(1, m, 4000, 97)),
+            ("before the region", lambda y, w, m: w.bind(1, m, -1, 10)),
+            ("with a length that overflows", lambda y, w, m: w.bind(1, m, 1, (1 << 64) - 1)),
+            ("to a region without the right", plain_region),
+            ("for writing what cannot be written", read_only_region),
+            ("with rights that windows do not have",
+             lambda y, w, m: w.bind(1, m, 0, 10, e.IBV_ACCESS_LOCAL_WRITE))):
+        test(f"no bind, type {_kind}: {_name}")(bad_bind(_type, _make))
+test("no bind, type 2: of nothing")(
+    bad_bind(e.IBV_MW_TYPE_2, lambda y, w, m: w.bind(1, m, 0, 0)))
+
+
+@test("no bind, type 2: of a window that is bound")
+def bound_twice(_, x, y):
+    """It is not free."""
+    memory = y.memory(4096, BINDABLE)
+    window = Window(y, e.IBV_MW_TYPE_2)
+    window.bind(1, memory, 0, 4096)
+    window.bind(2, memory, 0, 4096)
+    wcs = y.sent(2)
+    equal([status_name(wc.status) for wc in wcs], ["SUCCESS", "MW_BIND_ERR"], "status")
+    window.close()
+
+
+@test("no bind: a window of another domain")
+def other_domain(_, x, y):
+    """Of the same context."""
+    memory, pd = y.memory(4096, BINDABLE), PD(y.ctx)
+    window = Window(y, e.IBV_MW_TYPE_2, pd)
+    window.bind(1, memory, 0, 4096)
+    equal(status_name(y.sent()[0].status), "MW_BIND_ERR", "status")
+    window.close()
+    pd.close()
+
+
+@test("no local invalidation: of a region, of nothing, twice")
+def no_invalidation(pair, x, y):
+    """Three errors, each on queue pairs of its own."""
+    memory = y.memory(4096, BINDABLE)
+    invalidate(y, 1, memory.rkey)
+    equal(status_name(y.sent()[0].status), "MW_BIND_ERR", "a region")
+    for what in ("nothing", "twice"):
+        other = Pair(pair.names)
+        end = other.y
+        mine = end.memory(4096, BINDABLE)
+        window = Window(end, e.IBV_MW_TYPE_2)
+        if what == "twice":
+            window.bind(2, mine, 0, 10)
+            invalidate(end, 3, window.rkey)
+            end.sent_well([2, 3])
+        invalidate(end, 4, window.rkey)
+        equal(status_name(end.sent()[0].status), "MW_BIND_ERR", what)
+        window.close()
+        mine.mr.close()
+        other.close()
+
+
+@test("a region with windows stays")
+def busy(_, x, y):
+    """EBUSY until the last one is unbound, freed or invalidated."""
+    memory = y.memory(4096, BINDABLE)
+    one, two = Window(y, e.IBV_MW_TYPE_1), Window(y, e.IBV_MW_TYPE_2)
+    one.bind(1, memory, 0, 100)
+    two.bind(2, memory, 0, 100)
+    y.sent_well([1, 2])
+    refused(errno.EBUSY, memory.mr.close)
+    refused(errno.EBUSY, memory.mr.rereg, e.IBV_REREG_MR_CHANGE_ACCESS, None, 0, 0, BINDABLE)
+    one.bind(3, memory, 0, 0)
+    y.sent_well([3])
+    refused(errno.EBUSY, memory.mr.close)
+    works_still = y.memory(100, BINDABLE)
+    one.bind(4, works_still, 0, 100)
+    y.sent_well([4])
+    two.close()
+    memory.mr.close()
+    one.close()
+
+
+@test("local work is done in order")
+def in_order(_, x, y):
+    """Bind, a SEND that tells the key, invalidation: 30 times without waiting."""
+    memory = y.memory(4096, BINDABLE)
+    src, dst = y.memory(8), x.memory(30 * 8)
+    window = Window(y, e.IBV_MW_TYPE_2)
+    for i in range(30):
+        x.recv(i, [dst.sge(8, 8 * i)])
+    for i in range(30):
+        window.bind(3 * i, memory, 0, 4096)
+        y.send(3 * i + 1, SEND, [src.sge()])
+        invalidate(y, 3 * i + 2, window.rkey)
+        y.sent_well([3 * i, 3 * i + 1, 3 * i + 2])
+    x.received_well(range(30))
+    window.close()
+
+
+@test("a process that dies leaves nothing bound")
+def dies(pair, x, y):
+    """A window, its region and its queue pair go in any order."""
+    pid = os.fork()
+    if not pid:
+        other = Pair(pair.names)
+        memory = other.y.memory(4096, BINDABLE)
+        window = Window(other.y, e.IBV_MW_TYPE_2)
+        window.bind(1, memory, 0, 100)
+        other.y.sent_well([1])
+        os.kill(os.getpid(), signal.SIGKILL)
+    equal(os.waitpid(pid, 0)[1], signal.SIGKILL, "how it ended")
+
+
+if __name__ == "__main__":
+    ends.main(TESTS)
