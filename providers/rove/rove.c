@@ -36,6 +36,7 @@ static void rove_free_context(struct ibv_context *ibctx)
 /* Keep sorted. */
 static const struct verbs_context_ops rove_ops = {
 	.alloc_mw = rove_alloc_mw,
+	.alloc_null_mr = rove_alloc_null_mr,
 	.alloc_pd = rove_alloc_pd,
 	.attach_mcast = ibv_cmd_attach_mcast,
 	.bind_mw = rove_bind_mw,
@@ -65,6 +66,7 @@ static const struct verbs_context_ops rove_ops = {
 	.query_qp = rove_query_qp,
 	.query_rt_values = rove_query_rt_values,
 	.query_srq = rove_query_srq,
+	.reg_dmabuf_mr = rove_reg_dmabuf_mr,
 	.reg_mr = rove_reg_mr,
 	.req_notify_cq = rove_req_notify_cq,
 	.rereg_mr = rove_rereg_mr,

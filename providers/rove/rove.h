@@ -146,6 +146,9 @@ struct ibv_pd *rove_alloc_pd(struct ibv_context *ctx);
 int rove_dealloc_pd(struct ibv_pd *pd);
 struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, u64 iova,
 			   int access);
+struct ibv_mr *rove_reg_dmabuf_mr(struct ibv_pd *pd, u64 offset, size_t length, u64 iova, int fd,
+				  int access);
+struct ibv_mr *rove_alloc_null_mr(struct ibv_pd *pd);
 int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		  int access);
 int rove_dereg_mr(struct verbs_mr *mr);

@@ -97,6 +97,39 @@ struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, u64 iov
 	return &mr->ibv_mr;
 }
 
+struct ibv_mr *rove_reg_dmabuf_mr(struct ibv_pd *pd, u64 offset, size_t length, u64 iova, int fd,
+				  int access)
+{
+	struct verbs_mr *mr;
+	int err;
+
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+
+	err = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr, NULL);
+	if (err) {
+		free(mr);
+		errno = err;
+		return NULL;
+	}
+	return &mr->ibv_mr;
+}
+
+/* Its key is known to the module: there is nothing to be made. */
+struct ibv_mr *rove_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	mr->mr_type = IBV_MR_TYPE_NULL_MR;
+	mr->ibv_mr.context = pd->context;
+	mr->ibv_mr.pd = pd;
+	mr->ibv_mr.lkey = ROVE_LKEY_NULL;
+	return &mr->ibv_mr;
+}
+
 int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		  int access)
 {
@@ -109,8 +142,10 @@ int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 
 int rove_dereg_mr(struct verbs_mr *mr)
 {
-	int err = ibv_cmd_dereg_mr(mr);
+	int err = 0;
 
+	if (mr->mr_type != IBV_MR_TYPE_NULL_MR)
+		err = ibv_cmd_dereg_mr(mr);
 	if (!err)
 		free(mr);
 	return err;

@@ -4,16 +4,21 @@
 each kind of region allows."""
 
 import errno
+import fcntl
+import mmap
 import os
+import resource
 import signal
+import struct
 
 from pyverbs import enums as e
-from pyverbs.mr import MW, MWBind, MWBindInfo
+from pyverbs.mr import MR, MW, DmaBufMR, MWBind, MWBindInfo
 from pyverbs.pd import PD
-from pyverbs.wr import SendWR
+from pyverbs.pyverbs_error import PyverbsRDMAError
+from pyverbs.wr import SGE, SendWR
 
 import ends
-from ends import (ALL_ACCESS, SIGNALED, Memory, Pair, check, equal, failed, pattern, refused, same,
+from ends import (ALL_ACCESS, SIGNALED, Pair, Skip, check, equal, pattern, refused, same,
                   status_name)
 
 SEND, WRITE, READ = e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ
@@ -409,6 +414,147 @@ def dies(pair, x, y):
         other.y.sent_well([1])
         os.kill(os.getpid(), signal.SIGKILL)
     equal(os.waitpid(pid, 0)[1], signal.SIGKILL, "how it ended")
+
+
+# ------------------------------------------------------------------ kinds of memory
+
+NULL_KEY = 0x80
+
+
+@test("the null region reads as zeroes and forgets what is written")
+def null_region(_, x, y):
+    """Alone and among others, of each kind of work."""
+    src, dst = x.memory(3000), y.memory(3000)
+    src.set(pattern(3000))
+    nothing = SGE(0x123456789, 1500, NULL_KEY)
+    x.send(1, WRITE, [src.sge(700), nothing, src.sge(500, 700)], (dst.addr, dst.rkey))
+    x.sent_well([1])
+    same(dst.get(), pattern(3000)[:700] + bytes(1500) + pattern(3000)[700:1200] + bytes(300),
+         "WRITE")
+    y.recv(2, [SGE(0, 2000, NULL_KEY), dst.sge(1000)])
+    x.send(2, SEND, [src.sge()])
+    x.sent_well([2])
+    y.received_well([2])
+    same(dst.get(1000), pattern(3000)[2000:], "SEND")
+    dst.set(pattern(3000, 7))
+    x.send(3, READ, [SGE(0, 1000, NULL_KEY), src.sge(2000)], (dst.addr, dst.rkey))
+    x.sent_well([3])
+    same(src.get(2000), pattern(3000, 7)[1000:], "READ")
+    denied(x, 0, NULL_KEY)
+
+
+def udmabuf(length):
+    """Memory of a memfd as a dma-buf; the memory, and its descriptor."""
+    memfd = os.memfd_create("rove", os.MFD_ALLOW_SEALING)
+    os.ftruncate(memfd, length)
+    fcntl.fcntl(memfd, 1033, 2)     # F_ADD_SEALS, F_SEAL_SHRINK
+    try:
+        dev = os.open("/dev/udmabuf", os.O_RDWR)
+    except OSError as error:
+        raise Skip(f"/dev/udmabuf: {error.strerror}") from None
+    # UDMABUF_CREATE: memfd, flags, offset, size
+    fd = fcntl.ioctl(dev, 0x40187542, bytearray(struct.pack("=IIQQ", memfd, 1, 0, length)), True)
+    os.close(dev)
+    return mmap.mmap(memfd, length), fd
+
+
+def heap(length):
+    """Memory of the system's heap as a dma-buf."""
+    try:
+        dev = os.open("/dev/dma_heap/system", os.O_RDWR)
+    except OSError as error:
+        raise Skip(f"/dev/dma_heap/system: {error.strerror}") from None
+    # DMA_HEAP_IOCTL_ALLOC: len, fd, fd_flags, heap_flags
+    answer = fcntl.ioctl(dev, 0xc0184800,
+                         struct.pack("=QIIQ", length, 0, os.O_RDWR | os.O_CLOEXEC, 0))
+    os.close(dev)
+    fd = struct.unpack("=QIIQ", answer)[1]
+    return mmap.mmap(fd, length), fd
+
+
+def dma_buf(make):
+    """Written to and read by the peer and by its owner; atomics."""
+    def run(_, x, y):
+        length, offset = 1 << 20, 8192
+        memory, fd = make(length)
+        mr = DmaBufMR(y.pd, length - offset, ALL_ACCESS, fd, offset)
+        lkey, rkey = mr.lkey, mr.rkey
+        os.close(fd)
+        src = x.memory(300000)
+        src.set(pattern(300000))
+        # The region's first byte is called by its offset.
+        x.send(1, WRITE, [src.sge()], (offset + 4001, rkey))
+        x.sent_well([1])
+        same(memory[offset + 4001:offset + 304001], pattern(300000), "WRITE")
+        same(memory[:offset + 4001], bytes(offset + 4001), "before it")
+        src.set(bytes(300000))
+        x.send(2, READ, [src.sge()], (offset + 4001, rkey))
+        x.sent_well([2])
+        same(src.get(), pattern(300000), "READ")
+        x.recv(3, [src.sge()])
+        y.send(3, SEND, [SGE(offset + 4001, 1000, lkey)])
+        y.sent_well([3])
+        x.received_well([3])
+        x.send(4, e.IBV_WR_ATOMIC_FETCH_AND_ADD, [src.sge(8)], (length - 8, rkey, 77, 0))
+        x.sent_well([4])
+        equal(struct.unpack_from("=Q", memory, length - 8)[0], 77, "fetch and add")
+        denied(x, length, rkey)
+        mr.close()
+        memory.close()
+    return run
+
+
+test("a dma-buf: udmabuf")(dma_buf(udmabuf))
+test("a dma-buf: of the system's heap")(dma_buf(heap))
+
+
+@test("a dma-buf that cannot be registered")
+def bad_dma_buf(_, x, y):
+    """Not one at all, too short, empty; a read-only one for writing."""
+    memory, fd = udmabuf(8192)
+    refused((errno.EINVAL, errno.EBADF), DmaBufMR, y.pd, 10, ALL_ACCESS, 0)
+    refused(errno.EBADF, DmaBufMR, y.pd, 10, ALL_ACCESS, 999)
+    refused(errno.EINVAL, DmaBufMR, y.pd, 8193, ALL_ACCESS, fd)
+    refused(errno.EINVAL, DmaBufMR, y.pd, 4096, ALL_ACCESS, fd, 4097)
+    refused(errno.EINVAL, DmaBufMR, y.pd, 0, ALL_ACCESS, fd)
+    refused(errno.EINVAL, DmaBufMR, y.pd, (1 << 64) - 1, ALL_ACCESS, fd, 8)
+    os.close(fd)
+    memory.close()
+
+
+@test("rights that are hints are taken")
+def hints(_, x, y):
+    """Relaxed ordering."""
+    src, dst = x.memory(100), y.memory(100, ALL_ACCESS | e.IBV_ACCESS_RELAXED_ORDERING)
+    src.set(pattern(100))
+    x.send(1, WRITE, [src.sge()], (dst.addr, dst.rkey))
+    x.sent_well([1])
+    same(dst.get(), pattern(100), "data")
+
+
+@test("locked memory is limited for those who are not root")
+def memlock(pair, x, y):
+    """ENOMEM past RLIMIT_MEMLOCK, and what was given back counts no more."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            ctx = ends.Context(name=pair.names[0])
+            pd = PD(ctx)
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 18, 1 << 18))
+            os.setgroups([])
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            for _ in range(20):
+                MR(pd, 1 << 17, ALL_ACCESS).close()
+            kept = MR(pd, 1 << 17, ALL_ACCESS)
+            refused(errno.ENOMEM, MR, pd, 1 << 18, ALL_ACCESS)
+            kept.close()
+            status = 0
+        except (ends.Fail, PyverbsRDMAError, OSError) as error:
+            print(f"# {error}", flush=True)
+        os._exit(status)
+    equal(os.waitpid(pid, 0)[1], 0, "how it ended")
 
 
 if __name__ == "__main__":

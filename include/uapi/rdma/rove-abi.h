@@ -216,6 +216,9 @@ enum rove_wr_flags {
 	ROVE_WR_FLAGS		= (1 << 4) - 1
 };
 
+/* An lkey of every process: memory that reads as zeroes and forgets what is written. */
+#define ROVE_LKEY_NULL	0x80U
+
 struct rove_sge {
 	__aligned_u64 addr;
 	__u32 length;

@@ -20,6 +20,7 @@
 #include "../proto/fault.h"
 
 struct ib_umem;
+struct rove_dmabuf;
 
 /* Keys of a device: upper 24 bits the index, lower 8 the variant. */
 struct rove_mr_table {
@@ -30,6 +31,7 @@ struct rove_mr_table {
 enum rove_mr_kind {
 	ROVE_MR_DMA,		/* all kernel memory, iova is the address */
 	ROVE_MR_USER,		/* pinned pages of a process */
+	ROVE_MR_DMABUF,		/* a buffer of another driver */
 	/* usable while valid is set */
 	ROVE_MR_FAST,		/* pages that a kernel user registers by work request */
 	ROVE_MR_WINDOW,		/* a part of another region, for peers */
@@ -55,6 +57,7 @@ struct rove_mr {
 	u64 offset;		/* of iova in the first block */
 	unsigned long *blocks;	/* kernel addresses; kvmalloc'ed */
 	struct ib_umem *umem;
+	struct rove_dmabuf *dmabuf;
 
 	/* FAST and WINDOW; written under lock */
 	bool valid;

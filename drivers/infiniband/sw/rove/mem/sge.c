@@ -8,7 +8,7 @@ enum rove_fault rove_sge_check(struct rove_mr_table *t, const struct ib_pd *pd,
 
 	for (; num; num--, sge++) {
 		/* An empty SGE refers to no memory: its key says nothing. */
-		if (!sge->length)
+		if (!sge->length || sge->lkey == ROVE_LKEY_NULL)
 			continue;
 		mr = rove_mr_find(t, sge->lkey, pd, 0, access, sge->addr, sge->length);
 		if (!mr)
@@ -42,11 +42,15 @@ enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
 		n = min(len, sge->length - off);
 		if (!n)
 			continue;
-		mr = rove_mr_find(t, sge->lkey, pd, 0, 0, sge->addr + off, n);
-		if (!mr)
-			return ROVE_FAULT_LOCAL_PROT;
-		rove_mr_read(mr, sge->addr + off, to, n);
-		rove_mr_put(mr);
+		if (unlikely(sge->lkey == ROVE_LKEY_NULL)) {
+			memset(to, 0, n);
+		} else {
+			mr = rove_mr_find(t, sge->lkey, pd, 0, 0, sge->addr + off, n);
+			if (!mr)
+				return ROVE_FAULT_LOCAL_PROT;
+			rove_mr_read(mr, sge->addr + off, to, n);
+			rove_mr_put(mr);
+		}
 		to += n;
 		len -= n;
 		if (!len)
@@ -70,12 +74,14 @@ enum rove_fault rove_sge_scatter(struct rove_mr_table *t, const struct ib_pd *pd
 		n = min(len, sge->length - off);
 		if (!n)
 			continue;
-		mr = rove_mr_find(t, sge->lkey, pd, 0, IB_ACCESS_LOCAL_WRITE,
-				  sge->addr + off, n);
-		if (!mr)
-			return ROVE_FAULT_LOCAL_PROT;
-		rove_mr_write(mr, sge->addr + off, from, n);
-		rove_mr_put(mr);
+		if (likely(sge->lkey != ROVE_LKEY_NULL)) {
+			mr = rove_mr_find(t, sge->lkey, pd, 0, IB_ACCESS_LOCAL_WRITE,
+					  sge->addr + off, n);
+			if (!mr)
+				return ROVE_FAULT_LOCAL_PROT;
+			rove_mr_write(mr, sge->addr + off, from, n);
+			rove_mr_put(mr);
+		}
 		from += n;
 		len -= n;
 		if (!len)

@@ -36,9 +36,20 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 io
 	return rove_reg_user_mr(pd, start, length, iova, access, udata);
 }
 
+static struct ib_mr *reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+				   int access, struct ib_dmah *dmah,
+				   struct uverbs_attr_bundle *attrs)
+{
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+	return rove_reg_dmabuf_mr(pd, offset, length, iova, fd, access, attrs);
+}
+
 #define REG_USER_MR	reg_user_mr
+#define REG_DMABUF_MR	reg_dmabuf_mr
 #else
 #define REG_USER_MR	rove_reg_user_mr
+#define REG_DMABUF_MR	rove_reg_dmabuf_mr
 #endif
 
 const struct ib_device_ops rove_dev_ops = {
@@ -91,6 +102,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.query_qp = rove_query_qp,
 	.query_srq = rove_query_srq,
 	.reg_user_mr = REG_USER_MR,
+	.reg_user_mr_dmabuf = REG_DMABUF_MR,
 	.req_notify_cq = rove_req_notify_cq,
 	.rereg_user_mr = rove_rereg_user_mr,
 

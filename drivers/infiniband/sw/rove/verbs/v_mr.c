@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
+#include "../mem/dmabuf.h"
 #include "../mem/memwr.h"
 #include "../mem/mr.h"
 #include "../mem/umem.h"
@@ -10,7 +11,7 @@
 /* Optional rights that are not known are no rights, and no error. */
 #define ACCESS_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 #define ACCESS_KNOWN	(IB_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IB_ACCESS_MW_BIND | \
-			 IB_ACCESS_OPTIONAL)
+			 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
 static struct rove_mr *mr_of(struct ib_mr *ib)
 {
@@ -103,6 +104,39 @@ struct ib_mr *rove_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	if (err)
 		return ERR_PTR(err);
 	return create_user(pd, start, length, iova, access);
+}
+
+struct ib_mr *rove_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+				 int access, struct uverbs_attr_bundle *attrs)
+{
+	struct rove_mr *mr;
+	int err;
+
+	err = ib_no_udata_io(&attrs->driver_udata);
+	if (err)
+		return ERR_PTR(err);
+	err = check_access(access);
+	if (err)
+		return ERR_PTR(err);
+	mr = new_mr(ROVE_MR_DMABUF, pd, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+
+	err = rove_dmabuf_map(mr, fd, offset, length, iova, access);
+	if (err)
+		goto err_free;
+	mr->ib.iova = iova;
+	mr->ib.length = length;
+	err = rove_mr_insert(&rove_dev_of(pd->device)->mrs, mr);
+	if (err)
+		goto err_unmap;
+	return &mr->ib;
+
+err_unmap:
+	rove_dmabuf_unmap(mr);
+err_free:
+	kfree(mr);
+	return ERR_PTR(err);
 }
 
 /*
@@ -203,6 +237,8 @@ int rove_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	rove_mr_remove(mr);
 	if (mr->kind == ROVE_MR_USER)
 		rove_umem_unpin(mr);
+	else if (mr->kind == ROVE_MR_DMABUF)
+		rove_dmabuf_unmap(mr);
 	else if (mr->kind == ROVE_MR_FAST)
 		rove_memwr_free(mr);
 	kfree_rcu(mr, rcu);

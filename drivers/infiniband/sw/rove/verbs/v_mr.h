@@ -4,10 +4,14 @@
 
 #include <rdma/ib_verbs.h>
 
-/* ib_device_ops; reg_user_mr lacks an argument that not all kernels have. */
+struct uverbs_attr_bundle;
+
+/* ib_device_ops; reg_user_mr and the like lack an argument that not all kernels have. */
 struct ib_mr *rove_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *rove_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 			       struct ib_udata *udata);
+struct ib_mr *rove_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+				 int access, struct uverbs_attr_bundle *attrs);
 struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 iova,
 				 int access, struct ib_pd *pd, struct ib_udata *udata);
 struct ib_mr *rove_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
