@@ -106,6 +106,8 @@ static enum ibv_wc_opcode wc_opcode(const struct rove_cqe *cqe)
 		[ROVE_WR_FETCH_ADD] = IBV_WC_FETCH_ADD,
 		[ROVE_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
 		[ROVE_WR_BIND_MW] = IBV_WC_BIND_MW,
+		[ROVE_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
+		[ROVE_WR_FLUSH] = IBV_WC_FLUSH,
 	};
 
 	if (cqe->flags & ROVE_CQE_RECV)

@@ -21,7 +21,8 @@
 #define OPS_UC		(OPS_UD | OP(ROVE_WR_WRITE) | OP(ROVE_WR_WRITE_IMM))
 /* REG_MR is the kernel's. */
 #define OPS_RC		((OP(ROVE_WR_OPS) - 1) & ~OP(ROVE_WR_REG_MR))
-#define OPS_LOCAL	(OP(ROVE_WR_LOCAL_INV) | OP(ROVE_WR_BIND_MW))
+#define OPS_NO_SGE	(OP(ROVE_WR_LOCAL_INV) | OP(ROVE_WR_BIND_MW) | \
+			 OP(ROVE_WR_ATOMIC_WRITE) | OP(ROVE_WR_FLUSH))
 #define OPS_INLINE	(OP(ROVE_WR_SEND) | OP(ROVE_WR_SEND_IMM) | OP(ROVE_WR_SEND_INV) | \
 			 OP(ROVE_WR_WRITE) | OP(ROVE_WR_WRITE_IMM))
 
@@ -150,13 +151,33 @@ static void sqe_set_atomic(struct rove_sqe *sqe, u32 rkey, u64 addr,
 	sqe->atomic.swap = swap;
 }
 
+/* The bytes are taken now. */
+static void sqe_set_atomic_write(struct rove_sqe *sqe, u32 rkey, u64 addr, const void *data)
+{
+	sqe->atomic.addr = addr;
+	sqe->atomic.rkey = rkey;
+	memcpy(&sqe->atomic.compare_add, data, sizeof(sqe->atomic.compare_add));
+}
+
+static int sqe_set_flush(struct rove_sqe *sqe, u32 rkey, u64 addr, size_t length, u8 type, u8 level)
+{
+	if (length > UINT32_MAX)
+		return EINVAL;
+	sqe->flush.addr = addr;
+	sqe->flush.rkey = rkey;
+	sqe->flush.length = length;
+	sqe->flush.type = type;
+	sqe->flush.level = level;
+	return 0;
+}
+
 static int sqe_set_bind(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv_mw *mw,
 			u32 rkey, const struct ibv_mw_bind_info *info)
 {
 	if (!mw || (info->length && !info->mr))
 		return EINVAL;
 	/* Whether it may be is for the module to say; it does not see other contexts. */
-	if (mw->pd->context != qp->vqp.qp.context)
+	if (mw->context != qp->vqp.qp.context)
 		return EINVAL;
 	sqe->bind.addr = info->addr;
 	sqe->bind.length = info->length;
@@ -180,7 +201,7 @@ static int sqe_set_ud(struct rove_sqe *sqe, struct ibv_ah *ah, u32 qpn, u32 qkey
 static int sqe_copy_sges(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv_sge *sg_list,
 			 u64 num_sge)
 {
-	if (OPS_LOCAL & OP(sqe->opcode))
+	if (OPS_NO_SGE & OP(sqe->opcode))
 		return 0;	/* it has none, whatever the list says */
 	if (num_sge > qp->sq.max_sge)
 		return EINVAL;
@@ -241,6 +262,8 @@ static u32 send_op(enum ibv_wr_opcode opcode)
 		return ROVE_WR_LOCAL_INV;
 	case IBV_WR_BIND_MW:
 		return ROVE_WR_BIND_MW;
+	case IBV_WR_ATOMIC_WRITE:
+		return ROVE_WR_ATOMIC_WRITE;
 	default:
 		return ROVE_WR_OPS;
 	}
@@ -255,6 +278,12 @@ static int set_target(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv
 	case ROVE_WR_SEND_INV:
 	case ROVE_WR_LOCAL_INV:
 		sqe->imm = wr->invalidate_rkey;
+		break;
+	case ROVE_WR_ATOMIC_WRITE:
+		if (wr->num_sge != 1 || wr->sg_list->length != sizeof(sqe->atomic.compare_add))
+			return EINVAL;
+		sqe_set_atomic_write(sqe, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr,
+				     (void *)(uintptr_t)wr->sg_list->addr);
 		break;
 	case ROVE_WR_BIND_MW:
 		return sqe_set_bind(qp, sqe, wr->bind_mw.mw, wr->bind_mw.rkey,
@@ -306,7 +335,7 @@ static int post_one(struct rove_qp *qp, const struct ibv_send_wr *wr)
 
 	if (wr->num_sge < 0)
 		return EINVAL;
-	if (wr->send_flags & IBV_SEND_INLINE)
+	if (wr->send_flags & IBV_SEND_INLINE && sqe->opcode != ROVE_WR_ATOMIC_WRITE)
 		err = copy_inline(qp, sqe, wr->sg_list, wr->num_sge);
 	else
 		err = sqe_copy_sges(qp, sqe, wr->sg_list, wr->num_sge);
@@ -556,6 +585,26 @@ static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, u32 rkey,
 		wr_fail(qp, err);
 }
 
+static void wr_atomic_write(struct ibv_qp_ex *ibqp, u32 rkey, u64 addr, const void *data)
+{
+	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_ATOMIC_WRITE);
+
+	if (sqe)
+		sqe_set_atomic_write(sqe, rkey, addr, data);
+}
+
+static void wr_flush(struct ibv_qp_ex *ibqp, u32 rkey, u64 addr, size_t length, u8 type, u8 level)
+{
+	struct rove_sqe *sqe = wr_begin(ibqp, ROVE_WR_FLUSH);
+	int err;
+
+	if (!sqe)
+		return;
+	err = sqe_set_flush(sqe, rkey, addr, length, type, level);
+	if (err)
+		wr_fail(to_rove_qp_ex(ibqp), err);
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, u32 qpn, u32 qkey)
 {
 	struct rove_qp *qp = to_rove_qp_ex(ibqp);
@@ -667,6 +716,8 @@ u64 rove_post_ex_flags(u32 ops)
 		[ROVE_WR_FETCH_ADD] = IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
 		[ROVE_WR_LOCAL_INV] = IBV_QP_EX_WITH_LOCAL_INV,
 		[ROVE_WR_BIND_MW] = IBV_QP_EX_WITH_BIND_MW,
+		[ROVE_WR_ATOMIC_WRITE] = IBV_QP_EX_WITH_ATOMIC_WRITE,
+		[ROVE_WR_FLUSH] = IBV_QP_EX_WITH_FLUSH,
 	};
 	u64 all = 0;
 	u32 op;
@@ -711,4 +762,8 @@ void rove_post_init_ex(struct rove_qp *qp, u64 flags)
 		qpx->wr_local_inv = wr_local_inv;
 	if (flags & IBV_QP_EX_WITH_BIND_MW)
 		qpx->wr_bind_mw = wr_bind_mw;
+	if (flags & IBV_QP_EX_WITH_ATOMIC_WRITE)
+		qpx->wr_atomic_write = wr_atomic_write;
+	if (flags & IBV_QP_EX_WITH_FLUSH)
+		qpx->wr_flush = wr_flush;
 }

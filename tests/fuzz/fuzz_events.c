@@ -85,6 +85,8 @@ static struct rove_pkt some_packet(u8 opcode, u32 psn, u32 pmtu)
 	pkt.va = b & 32 ? (u64)word() << 32 | word() : 0x1000;
 	pkt.rkey = b >> 6;
 	pkt.msn = b;
+	pkt.flush_type = pkt.syndrome & 15;
+	pkt.flush_level = pkt.msn & 3;
 	return pkt;
 }
 
@@ -155,9 +157,9 @@ static void post(void)
 		w->sqe.opcode = ROVE_WR_SEND;
 	w->sqe.flags = b >> 4 & (ROVE_WR_SIGNALED | ROVE_WR_SOLICITED | ROVE_WR_FENCE);
 	w->sqe.rdma.addr = 0x1000;
-	if (rove_wqe_is(w, ROVE_WQEP_ATOMIC))
+	if (rove_wqe_is(w, ROVE_WQEP_ATOMIC) || w->sqe.opcode == ROVE_WR_ATOMIC_WRITE)
 		w->length = 8;
-	else if (!rove_wqe_is(w, ROVE_WQEP_LOCAL))
+	else if (!rove_wqe_is(w, ROVE_WQEP_LOCAL | ROVE_WQEP_PLACE))
 		w->length = some_len(q.conf.pmtu) & 0x7fffffff;
 	if (b == 0xff)
 		w->fault = ROVE_FAULT_WQE;
@@ -174,7 +176,8 @@ static void check_seg(const struct rove_seg *seg)
 	FUZZ_CHECK(q.conf.type != ROVE_QPT_UC ||
 		   ((seg->pkt.opcode & ROVE_TR_MASK) == ROVE_TR_UC && !seg->pkt.ackreq));
 	FUZZ_CHECK(seg->pkt.len <= q.conf.pmtu);
-	FUZZ_CHECK((seg->source == ROVE_SEG_WQE) == !!seg->pkt.len);
+	FUZZ_CHECK((seg->source == ROVE_SEG_WQE || seg->source == ROVE_SEG_VALUE) ==
+		   !!seg->pkt.len);
 	FUZZ_CHECK((u64)seg->off + seg->pkt.len <= w->length);
 	if (seg->pkt.opcode == ROVE_OP_READ_REQ)
 		FUZZ_CHECK(seg->pkt.va == 0x1000 + seg->off &&
@@ -383,6 +386,12 @@ static void do_act(const struct rove_pkt *pkt, const struct rove_resp_act *act,
 	case ROVE_RESP_ATOMIC:
 		FUZZ_CHECK(act->op == ROVE_OP_CMP_SWP || act->op == ROVE_OP_FETCH_ADD);
 		break;
+	case ROVE_RESP_ATOMIC_WRITE:
+		FUZZ_CHECK(act->len == 8 && pkt->len == 8 && !(act->va & 7));
+		break;
+	case ROVE_RESP_FLUSH:
+		FUZZ_CHECK(pkt->flush_type == 1);
+		break;
 	default:
 		FUZZ_CHECK(act->kind == ROVE_RESP_INVALIDATE && rqe_held);
 	}
@@ -471,6 +480,7 @@ static void start_resp(void)
 	rove_resp_init(&r);
 	r.conf.type = some_type(a);
 	r.conf.remote_read = r.conf.remote_write = r.conf.remote_atomic = a != 0x11;
+	r.conf.flush_types = 1;
 	r.conf.pkey = 0xffff;
 	r.conf.pmtu = 256 << (a >> 5 & 3);
 	rove_resp_set_saved(&r, saved, b % (MAX_RD + 1));

@@ -18,6 +18,10 @@ static void clear_reserved(u8 *hdr)
 	hdr[8] &= 0x80;
 	if (rove_opcode_info[hdr[0]].flags & ROVE_OPF_DETH)
 		hdr[16] = 0;
+	if (rove_opcode_info[hdr[0]].flags & ROVE_OPF_FETH) {
+		memset(hdr + ROVE_BTH_LEN, 0, 3);
+		hdr[ROVE_BTH_LEN + 3] &= 0x3f;
+	}
 }
 
 static void check_accepted(const u8 *hdr, u32 total, const struct rove_pkt *pkt)

@@ -156,7 +156,7 @@ TEST(garbage_does_no_harm)
 		CHECK(rove_cq_ring_put(&ring, (void *)words));
 		CHECK_EQ(poll(cq, 1, &wc), 1);
 		CHECK(wc.status <= IBV_WC_GENERAL_ERR);
-		CHECK(wc.opcode <= IBV_WC_FETCH_ADD || wc.opcode == IBV_WC_RECV ||
+		CHECK(wc.opcode <= IBV_WC_ATOMIC_WRITE || wc.opcode == IBV_WC_RECV ||
 		      wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM);
 		fake.ops.post_send(qp, &wr, &bad);
 	}

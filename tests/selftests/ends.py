@@ -216,7 +216,7 @@ class End:
             ops = (e.IBV_QP_EX_WITH_SEND | e.IBV_QP_EX_WITH_SEND_WITH_IMM |
                    e.IBV_QP_EX_WITH_RDMA_WRITE | e.IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
                    e.IBV_QP_EX_WITH_RDMA_READ | e.IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                   e.IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+                   e.IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | o.get("ex_ops", 0))
             init = QPInitAttrEx(qp_type=e.IBV_QPT_RC, scq=self.scq, rcq=self.rcq, cap=cap,
                                 sq_sig_all=o.get("sig_all", 0), pd=self.pd, send_ops_flags=ops,
                                 comp_mask=e.IBV_QP_INIT_ATTR_PD |

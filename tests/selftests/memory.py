@@ -416,6 +416,104 @@ def dies(pair, x, y):
     equal(os.waitpid(pid, 0)[1], signal.SIGKILL, "how it ended")
 
 
+# ------------------------------------------------------------ ATOMIC WRITE and FLUSH
+
+PLACE_OPS = e.IBV_QP_EX_WITH_ATOMIC_WRITE | e.IBV_QP_EX_WITH_FLUSH
+FLUSHABLE = ALL_ACCESS | e.IBV_ACCESS_FLUSH_GLOBAL
+ANY_SIZE = (1 << 32) - 1
+
+
+def place(name, **options):
+    """A test on a pair that can do both."""
+    return test(name, ex=1, ex_ops=PLACE_OPS, access=FLUSHABLE, **options)
+
+
+def atomic_write(x, wr_id, data, addr, rkey, flags=SIGNALED):
+    """Post one."""
+    x.qp.wr_start()
+    x.qp.wr_id, x.qp.wr_flags = wr_id, flags
+    x.qp.wr_atomic_write(rkey, addr, data)
+    x.qp.wr_complete()
+
+
+def flush(x, wr_id, addr, rkey, length, kind=e.IBV_FLUSH_GLOBAL, level=e.IBV_FLUSH_RANGE):
+    """Post one."""
+    x.qp.wr_start()
+    x.qp.wr_id, x.qp.wr_flags = wr_id, SIGNALED
+    x.qp.wr_flush(rkey, addr, length, kind, level)
+    x.qp.wr_complete()
+
+
+@place("ATOMIC WRITE: eight bytes, many in flight", rd_atomic=3)
+def atomic_writes(_, x, y):
+    """Nothing beside them is touched, and each comes in its turn."""
+    memory = y.memory(4096)
+    for i in range(64):
+        atomic_write(x, i, struct.pack("=Q", 0x1122334455667700 + i), memory.addr + 8 * (i % 5),
+                     memory.rkey)
+    wcs = x.sent_well(range(64))
+    equal({wc.opcode for wc in wcs}, {e.IBV_WC_ATOMIC_WRITE}, "opcode")
+    same(memory.get(40), struct.pack("=5Q", *(0x1122334455667700 + i for i in (60, 61, 62, 63, 59))),
+         "data")
+    same(memory.get(4056, 40), bytes(4056), "behind it")
+    y.nothing_more()
+
+
+@place("ATOMIC WRITE by ibv_post_send()")
+def atomic_write_old(_, x, y):
+    """The eight bytes are taken at the call."""
+    src, memory = x.memory(8), y.memory(8)
+    src.set(b"abcdefgh")
+    x.send(1, e.IBV_WR_ATOMIC_WRITE, [src.sge()], (memory.addr, memory.rkey))
+    src.set(bytes(8))
+    x.sent_well([1])
+    same(memory.get(), b"abcdefgh", "data")
+    refused(errno.EINVAL, x.send, 2, e.IBV_WR_ATOMIC_WRITE, [src.sge(7)],
+            (memory.addr, memory.rkey))
+
+
+def place_error(post, wanted, access=FLUSHABLE, offset=0):
+    """One that the peer refuses."""
+    def run(_, x, y):
+        memory = y.memory(4096, access, offset=offset)
+        post(x, memory)
+        equal(status_name(x.sent()[0].status), wanted, "status")
+        same(memory.get(), bytes(4096), "memory")
+    return run
+
+
+place("no ATOMIC WRITE to an odd address")(
+    place_error(lambda x, m: atomic_write(x, 1, b"12345678", m.addr + 4, m.rkey), "REM_INV_REQ_ERR"))
+place("no ATOMIC WRITE past the end")(
+    place_error(lambda x, m: atomic_write(x, 1, b"12345678", m.addr + 4096, m.rkey),
+                "REM_ACCESS_ERR"))
+place("no ATOMIC WRITE without the right")(
+    place_error(lambda x, m: atomic_write(x, 1, b"12345678", m.addr, m.rkey), "REM_ACCESS_ERR",
+                e.IBV_ACCESS_REMOTE_READ))
+place("no FLUSH past the end")(
+    place_error(lambda x, m: flush(x, 1, m.addr, m.rkey, 4097), "REM_ACCESS_ERR"))
+place("no FLUSH without the right")(
+    place_error(lambda x, m: flush(x, 1, m.addr, m.rkey, 10), "REM_ACCESS_ERR", ALL_ACCESS))
+place("no FLUSH to persistence: the memory is not")(
+    place_error(lambda x, m: flush(x, 1, m.addr, m.rkey, 10, e.IBV_FLUSH_PERSISTENT),
+                "REM_INV_REQ_ERR"))
+
+
+@place("FLUSH: a range, and all of a region")
+def flushes(_, x, y):
+    """What was written before is there when it completes."""
+    src, memory = x.memory(100000), y.memory(100000, FLUSHABLE)
+    for i in range(5):
+        src.set(pattern(100000, i))
+        x.send(1, WRITE, [src.sge()], (memory.addr, memory.rkey), 0)
+        if i & 1:
+            flush(x, 2, 0, memory.rkey, ANY_SIZE, level=e.IBV_FLUSH_MR)
+        else:
+            flush(x, 2, memory.addr, memory.rkey, 100000)
+        equal(x.sent_well([2])[0].opcode, e.IBV_WC_FLUSH, "opcode")
+        same(memory.get(), pattern(100000, i), "data")
+
+
 # ------------------------------------------------------------------ kinds of memory
 
 NULL_KEY = 0x80

@@ -85,7 +85,16 @@ static void read_wqe(struct node *n, struct msg *m, struct rove_swqe *w)
 	slot.sqe.opcode = m->bad_wqe ? 99 : m->op;
 	slot.sqe.flags = m->flags;
 	slot.sqe.imm = m->imm;
-	if (msg_is(m, ROVE_WQEP_ATOMIC)) {
+	if (m->op == ROVE_WR_FLUSH) {
+		slot.sqe.flush.addr = m->va;
+		slot.sqe.flush.rkey = m->rkey;
+		slot.sqe.flush.length = 16;
+		slot.sqe.flush.type = 1;
+	} else if (m->op == ROVE_WR_ATOMIC_WRITE) {
+		slot.sqe.atomic.addr = m->va;
+		slot.sqe.atomic.rkey = m->rkey;
+		memcpy(&slot.sqe.atomic.compare_add, m->buf, m->len);
+	} else if (msg_is(m, ROVE_WQEP_ATOMIC)) {
 		slot.sqe.atomic.addr = m->va;
 		slot.sqe.atomic.rkey = m->rkey;
 		slot.sqe.atomic.compare_add = m->compare_add;
@@ -299,6 +308,10 @@ static enum rove_fault fill_request(struct node *n, const struct rove_seg *seg, 
 	u32 i;
 	u8 *p;
 
+	if (seg->source == ROVE_SEG_VALUE) {
+		memcpy(payload, &w->sqe.atomic.compare_add, seg->pkt.len);
+		return ROVE_FAULT_NONE;
+	}
 	if (seg->source == ROVE_SEG_WQE) {
 		if (!(w->sqe.flags & ROVE_WR_INLINE))
 			return copy_sges(n, w, seg->off, payload, seg->pkt.len, false);
@@ -462,6 +475,14 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 	case ROVE_RESP_CHECK_READ:
 		if (!find_mr(n, act->rkey, act->va, act->check_len, false))
 			res->fault = ROVE_FAULT_REQ_ACCESS;
+		break;
+	case ROVE_RESP_ATOMIC_WRITE:
+	case ROVE_RESP_FLUSH:
+		p = find_mr(n, act->rkey, act->va, act->check_len, true);
+		if (!p)
+			res->fault = ROVE_FAULT_REQ_ACCESS;
+		else if (act->kind == ROVE_RESP_ATOMIC_WRITE)
+			memcpy(p, payload, act->len);
 		break;
 	case ROVE_RESP_ATOMIC:
 		res->fault = do_atomic(n, act, &res->value);

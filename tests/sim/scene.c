@@ -84,6 +84,21 @@ static void make_write(struct node *n, struct msg *m, struct reads *reads)
 	memcpy(n->peer->want_rw + off, m->buf, m->len);
 }
 
+/* ATOMIC WRITE and FLUSH. */
+static void make_place(struct node *n, struct msg *m, struct reads *reads)
+{
+	u32 off = sim_below(n->world, RW_LEN / 8 - 2) * 8;
+
+	m->va = BASE_VA + off;
+	m->rkey = RW_KEY;
+	if (m->op == ROVE_WR_FLUSH)
+		return;
+	/* One that is sent again is not written again: what was read stays true. */
+	if (overlaps(reads, off, off + m->len))
+		m->flags |= ROVE_WR_FENCE;
+	memcpy(n->peer->want_rw + off, m->buf, m->len);
+}
+
 static void make_read(struct node *n, struct msg *m, struct reads *reads)
 {
 	u32 off = sim_below(n->world, RW_LEN - m->len + 1);
@@ -181,11 +196,17 @@ static void make_msg(struct node *n, struct msg *m, struct reads *reads)
 		m->len = 8;
 		m->sges = 1;
 	}
+	if (msg_is(m, ROVE_WQEP_PLACE)) {
+		m->len = m->op == ROVE_WR_FLUSH ? 0 : 8;
+		m->sges = 0;
+	}
 	m->buf = new_bytes(NULL, m->len);
 	fill(w, m->buf, m->len);
 
 	if (msg_is(m, ROVE_WQEP_WRITE))
 		make_write(n, m, reads);
+	else if (msg_is(m, ROVE_WQEP_PLACE))
+		make_place(n, m, reads);
 	else if (msg_is(m, ROVE_WQEP_READ))
 		make_read(n, m, reads);
 	else if (msg_is(m, ROVE_WQEP_ATOMIC))
@@ -254,7 +275,7 @@ static void make_fault(struct node *n)
 	if (which == 0) {
 		m->bad_wqe = true;
 		n->fail_with = ROVE_FAULT_WQE;
-	} else if (which == 1 && m->len && !(m->flags & ROVE_WR_INLINE)) {
+	} else if (which == 1 && m->len && m->sges && !(m->flags & ROVE_WR_INLINE)) {
 		m->bad_lkey = true;
 		n->fail_with = ROVE_FAULT_LOCAL_PROT;
 	} else if (takes_rqe(m) && which == 2) {
@@ -329,6 +350,7 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	r->remote_write = true;
 	r->remote_read = true;
 	r->remote_atomic = true;
+	r->flush_types = 1;
 	r->pkey = 0xffff;
 	r->pmtu = pmtu;
 	r->dqpn = q->dqpn;

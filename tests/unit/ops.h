@@ -39,6 +39,8 @@ static const struct op ops[] = {
 	{ 0x14, "A",  "only",   false },
 	{ 0x16, "V",  "last",   true },		/* SEND with invalidate */
 	{ 0x17, "V",  "only",   true },
+	{ 0x1c, "FR", "only",   false },	/* FLUSH */
+	{ 0x1d, "R",  "only",   true },		/* ATOMIC WRITE */
 	{ 0x20, "",   "first",  true },		/* UC SEND */
 	{ 0x21, "",   "middle", true },
 	{ 0x22, "",   "last",   true },
@@ -77,7 +79,7 @@ static inline u32 op_hdr_len(const struct op *op)
 		       *h == 'A' ? 28 :		/* AtomicETH */
 		       *h == 'E' ? 4 :		/* AETH */
 		       *h == 'K' ? 8 :		/* AtomicAckETH */
-		       4;			/* I: ImmDt, V: IETH */
+		       4;			/* I: ImmDt, V: IETH, F: FETH */
 	return len;
 }
 

@@ -47,6 +47,9 @@ static void encode(u8 *p, const struct op *op, const struct rove_pkt *k)
 			memcpy(p, &k->imm, 4);
 			p += 4;
 			break;
+		case 'F':
+			p = put(p, k->flush_level << 4 | k->flush_type, 4);
+			break;
 		case 'V':
 			p = put(p, k->inv_rkey, 4);
 			break;
@@ -99,6 +102,10 @@ static struct rove_pkt random_pkt(const struct op *op, u32 *seed)
 		k.imm = unit_rand(seed);
 	if (strchr(op->hdrs, 'V'))
 		k.inv_rkey = unit_rand(seed);
+	if (strchr(op->hdrs, 'F')) {
+		k.flush_type = unit_rand(seed) & 15;
+		k.flush_level = unit_rand(seed) & 3;
+	}
 	if (strchr(op->hdrs, 'D')) {
 		k.qkey = unit_rand(seed);
 		k.sqpn = unit_rand(seed) & 0xffffff;
@@ -217,6 +224,7 @@ TEST(opcode_table)
 		CHECK_EQ(!!(flags & ROVE_OPF_ATOMIC_ACK), !!strchr(op->hdrs, 'K'));
 		CHECK_EQ(!!(flags & ROVE_OPF_IMM), !!strchr(op->hdrs, 'I'));
 		CHECK_EQ(!!(flags & ROVE_OPF_IETH), !!strchr(op->hdrs, 'V'));
+		CHECK_EQ(!!(flags & ROVE_OPF_FETH), !!strchr(op->hdrs, 'F'));
 	}
 }
 
@@ -229,7 +237,7 @@ TEST(opcode_kinds)
 			continue;
 		op = code & ROVE_OP_MASK;
 		want = op >= 0x0d && op <= 0x12 ? ROVE_OPF_RESPONSE : ROVE_OPF_REQUEST;
-		if (op <= 0x05 || op >= 0x16)
+		if (op <= 0x05 || op == 0x16 || op == 0x17)
 			want |= ROVE_OPF_SEND;
 		else if (op <= 0x0b)
 			want |= ROVE_OPF_WRITE;

@@ -285,6 +285,67 @@ TEST(local_operation_fails)
 	done(2, ROVE_FAULT_FLUSH);
 }
 
+/* ATOMIC WRITE and FLUSH: like READs that bring nothing back. */
+TEST(place_operations)
+{
+	struct rove_swqe *w;
+
+	setup();
+	w = rove_req_slot(&q);
+	memset(w, 0, sizeof(*w));
+	w->sqe.opcode = ROVE_WR_ATOMIC_WRITE;
+	w->sqe.flags = ROVE_WR_SIGNALED;
+	w->sqe.atomic.addr = 0x10008;
+	w->sqe.atomic.rkey = 0x55;
+	w->length = 8;
+	rove_req_post(&q);
+	w = rove_req_slot(&q);
+	memset(w, 0, sizeof(*w));
+	w->sqe.wr_id = 1;
+	w->sqe.opcode = ROVE_WR_FLUSH;
+	w->sqe.flags = ROVE_WR_SIGNALED;
+	w->sqe.flush.addr = 0x10000;
+	w->sqe.flush.rkey = 0x56;
+	w->sqe.flush.length = 77777;
+	w->sqe.flush.type = 1;
+	w->sqe.flush.level = 1;
+	rove_req_post(&q);
+	post(ROVE_WR_READ, 5, 0);
+	post(ROVE_WR_SEND, 5, ROVE_WR_FENCE);
+
+	sends(ROVE_OP_ATOMIC_WRITE, 0, 8);
+	CHECK(seg.source == ROVE_SEG_VALUE && seg.pkt.ackreq);
+	CHECK(seg.pkt.va == 0x10008 && seg.pkt.rkey == 0x55 && seg.pkt.dma_len == 8);
+	sends(ROVE_OP_FLUSH, 1, 0);
+	CHECK(seg.source == ROVE_SEG_NONE && seg.pkt.ackreq);
+	CHECK(seg.pkt.va == 0x10000 && seg.pkt.rkey == 0x56 && seg.pkt.dma_len == 77777);
+	CHECK(seg.pkt.flush_type == 1 && seg.pkt.flush_level == 1);
+	sends_nothing();			/* max_rd_atomic is 2 */
+	/* An ACK does not complete them. */
+	ack(1);
+	not_done();
+	sends(ROVE_OP_ATOMIC_WRITE, 0, 8);
+	sends(ROVE_OP_FLUSH, 1, 0);
+	CHECK_EQ(get(ROVE_OP_READ_RESP_ONLY, 0, 0x1f, 0), ROVE_REQ_DONE);
+	CHECK_EQ(get(ROVE_OP_READ_RESP_ONLY, 1, 0x1f, 0), ROVE_REQ_DONE);
+	done(0, ROVE_FAULT_NONE);
+	done(1, ROVE_FAULT_NONE);
+	sends(ROVE_OP_READ_REQ, 2, 0);
+	sends_nothing();
+	data(ROVE_OP_READ_RESP_ONLY, 2, 0, 5);
+	sends(ROVE_OP_SEND_ONLY, 3, 5);
+	ack(3);
+	done(2, ROVE_FAULT_NONE);
+	done(3, ROVE_FAULT_NONE);
+	CHECK_EQ(q.rd_atomic, 0);
+
+	/* Data is no answer to them. */
+	post(ROVE_WR_ATOMIC_WRITE, 8, 0)->length = 8;
+	sends(ROVE_OP_ATOMIC_WRITE, 4, 8);
+	get(ROVE_OP_READ_RESP_ONLY, 4, 0x1f, 8);
+	done(4, ROVE_FAULT_BAD_RESPONSE);
+}
+
 /* Of a window as small as a packet each packet asks for its ACK. */
 TEST(window_moves)
 {

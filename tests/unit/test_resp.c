@@ -160,6 +160,80 @@ TEST(one_ack_for_the_batch)
 	CHECK_EQ(rove_resp_take_events(&r), 0);
 }
 
+static u8 flush(u32 psn, u8 type, u8 level)
+{
+	struct rove_pkt pkt = request(ROVE_OP_FLUSH, psn, 0);
+
+	pkt.dma_len = 99;
+	pkt.flush_type = type;
+	pkt.flush_level = level;
+	rove_resp_packet(&r, &pkt, &act);
+	return act.kind;
+}
+
+/* Answered by an empty READ response, executed once, refused like the others. */
+TEST(place_operations)
+{
+	static const struct {
+		u8 len;
+		u32 dma_len;
+		u64 va;
+	} bad[] = { { 7, 8, VA }, { 8, 7, VA }, { 8, 16, VA }, { 0, 0, VA }, { 8, 8, VA + 4 } };
+	struct rove_pkt pkt;
+	u32 i;
+
+	setup();
+	r.conf.flush_types = 1;
+	CHECK_EQ(get(ROVE_OP_ATOMIC_WRITE, 0, 8), ROVE_RESP_ATOMIC_WRITE);
+	CHECK(act.va == VA && act.rkey == KEY && act.len == 8 && act.check_len == 8);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	CHECK_EQ(flush(1, 1, 0), ROVE_RESP_FLUSH);
+	CHECK(act.va == VA && act.rkey == KEY && act.check_len == 99 && !act.whole);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	answers(ROVE_OP_READ_RESP_ONLY, 0, 0x1f);
+	CHECK(seg.pkt.len == 0 && seg.pkt.msn == 1 && seg.source == ROVE_SEG_NONE);
+	answers(ROVE_OP_READ_RESP_ONLY, 1, 0x1f);
+	CHECK_EQ(seg.pkt.msn, 2);
+	answers_nothing();
+	/* Again: answered, not executed. */
+	CHECK_EQ(get(ROVE_OP_ATOMIC_WRITE, 0, 8), ROVE_RESP_DONE);
+	CHECK_EQ(flush(1, 1, 0), ROVE_RESP_DONE);
+	answers(ROVE_OP_READ_RESP_ONLY, 0, 0x1f);
+	answers(ROVE_OP_READ_RESP_ONLY, 1, 0x1f);
+	CHECK_EQ(flush(2, 1, 1), ROVE_RESP_FLUSH);
+	CHECK(act.whole);
+	CHECK_EQ(result(ROVE_FAULT_REQ_ACCESS), ROVE_RESP_DONE);
+	breaks(2, ROVE_NAK_ACCESS, ROVE_QPE_ACCESS_ERR);
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		setup();
+		pkt = request(ROVE_OP_ATOMIC_WRITE, 0, bad[i].len);
+		pkt.dma_len = bad[i].dma_len;
+		pkt.va = bad[i].va;
+		rove_resp_packet(&r, &pkt, &act);
+		breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+	}
+	setup();
+	r.conf.remote_write = false;
+	get(ROVE_OP_ATOMIC_WRITE, 0, 8);
+	breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+	/* What the QP does not allow, nothing, and what there is not. */
+	for (i = 0; i < 16; i++) {
+		setup();
+		r.conf.flush_types = 1;
+		if (i == 1)
+			continue;
+		flush(0, i, 0);
+		breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+	}
+	for (i = 2; i < 4; i++) {
+		setup();
+		r.conf.flush_types = 1;
+		flush(0, 1, i);
+		breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
+	}
+}
+
 TEST(invalidate_before_completion)
 {
 	setup();

@@ -66,6 +66,8 @@ static bool takes(const struct rove_wqe_limits *lim)
 		for (i = 0; i < num; i++)
 			sum += sge()[i].length;
 	}
+	if (want.opcode == ROVE_WR_ATOMIC_WRITE)
+		sum = 8;	/* in the header */
 	CHECK_EQ(wqe->length, sum);
 	return true;
 }
@@ -92,6 +94,13 @@ static u32 sges_of(u32 op)
 	return op < ROVE_WR_LOCAL_INV || op >= ROVE_WR_OPS;
 }
 
+/* Of a FLUSH what it has to say. */
+static void fill_in(u32 op)
+{
+	if (op == ROVE_WR_FLUSH)
+		slot->flush.type = 1;
+}
+
 TEST(every_opcode)
 {
 	u32 op;
@@ -100,6 +109,7 @@ TEST(every_opcode)
 		setup(&rc);
 		slot->opcode = op;
 		slot->num = sges_of(op);
+		fill_in(op);
 		sge()->length = 8;
 		CHECK_EQ(takes(&rc), op < ROVE_WR_OPS);
 		slot->flags = ROVE_WR_SIGNALED;
@@ -118,6 +128,7 @@ TEST(opcodes_by_mask)
 			setup(&lim);
 			slot->opcode = op;
 			slot->num = sges_of(op);
+			fill_in(op);
 			sge()->length = 8;
 			CHECK_EQ(takes(&lim), op == allowed);
 		}
@@ -263,6 +274,35 @@ TEST(atomics)
 }
 
 /* No SGE, no inline data. */
+TEST(place_operations)
+{
+	u32 op, num, type, level;
+
+	for (op = ROVE_WR_ATOMIC_WRITE; op <= ROVE_WR_FLUSH; op++) {
+		CHECK_EQ(rove_wqe_props[op], ROVE_WQEP_PLACE);
+		for (num = 0; num <= 4; num++) {
+			setup(&rc);
+			slot->opcode = op;
+			fill_in(op);
+			slot->num = num;
+			CHECK_EQ(takes(&rc), !num);
+			CHECK_EQ(wqe->length, !num && op == ROVE_WR_ATOMIC_WRITE ? 8 : 0);
+			slot->flags = ROVE_WR_INLINE;
+			CHECK(!takes(&rc));
+		}
+	}
+	for (type = 0; type < 256; type++)
+		for (level = 0; level < 4; level++) {
+			setup(&rc);
+			slot->opcode = ROVE_WR_FLUSH;
+			slot->num = 0;
+			slot->flush.type = type;
+			slot->flush.level = level;
+			CHECK_EQ(takes(&rc), type >= 1 && type <= 3 && level <= 1);
+		}
+}
+
+/* No SGE, no inline data. */
 TEST(local_operations)
 {
 	u32 op, num;
@@ -288,7 +328,7 @@ TEST(reserved_fields)
 	static const u8 reserved_from[ROVE_WR_OPS] = {
 		[ROVE_WR_WRITE] = 28, [ROVE_WR_WRITE_IMM] = 28, [ROVE_WR_READ] = 28,
 		[ROVE_WR_CMP_SWP] = 28, [ROVE_WR_FETCH_ADD] = 28,
-		[ROVE_WR_LOCAL_INV] = 16,
+		[ROVE_WR_LOCAL_INV] = 16, [ROVE_WR_FLUSH] = 34,
 	};
 	u32 op, byte;
 
@@ -299,9 +339,13 @@ TEST(reserved_fields)
 			bool reserved = reserved_from[op] && byte >= reserved_from[op] &&
 					byte < (atomic ? 32 : 48);
 
+			if (op == ROVE_WR_ATOMIC_WRITE)
+				reserved = (byte >= 28 && byte < 32) || byte >= 40;
+
 			setup(&rc);
 			slot->opcode = op;
 			slot->num = sges_of(op);
+			fill_in(op);
 			sge()->length = 8;
 			((u8 *)slot)[byte] = 1;
 			CHECK_EQ(takes(&rc), !reserved);

@@ -205,6 +205,8 @@ enum rove_wr_op {
 	ROVE_WR_LOCAL_INV	= 8,	/* rkey in imm */
 	ROVE_WR_BIND_MW		= 9,
 	ROVE_WR_REG_MR		= 10,	/* kernel users only */
+	ROVE_WR_ATOMIC_WRITE	= 11,	/* no SGE; atomic.compare_add: the bytes */
+	ROVE_WR_FLUSH		= 12,	/* no SGE */
 	ROVE_WR_OPS
 };
 
@@ -268,6 +270,16 @@ struct rove_sqe {
 			__u32 access;	/* enum ib_uverbs_access_flags */
 			__aligned_u64 reserved_c0;
 		} reg;
+		struct {
+			__aligned_u64 addr;
+			__u32 rkey;
+			__u32 length;
+			__u8 type;	/* enum ib_placement_type, both may be */
+			__u8 level;	/* enum ib_selectivity_level */
+			__u16 reserved_90;
+			__u32 reserved_a0;
+			__aligned_u64 reserved_c0;
+		} flush;
 	};
 };
 

@@ -162,6 +162,20 @@ struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_p
 	return mr;
 }
 
+struct rove_mr *rove_mr_find_whole(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
+				   u32 qpn, int access)
+{
+	struct rove_mr *mr;
+	u64 start;
+
+	rcu_read_lock();
+	mr = rove_mr_peek(t, key);
+	start = mr ? READ_ONCE(mr->iova) : 0;
+	mr = rove_mr_find(t, key, pd, qpn, access, start, 0);
+	rcu_read_unlock();
+	return mr;
+}
+
 struct rove_mr *rove_mr_peek(struct rove_mr_table *t, u32 key)
 {
 	return xa_load(&t->xa, key >> VARIANT_BITS);

@@ -111,6 +111,10 @@ void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access);
  */
 struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
 			     u32 qpn, int access, u64 va, u64 len);
+/* The same for no range of it but all; @access is not 0. */
+struct rove_mr *rove_mr_find_whole(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
+				   u32 qpn, int access);
+
 /*
  * The region or window whose key has the index of @key, with whatever variant, or
  * NULL. Under rcu_read_lock(), valid until rcu_read_unlock().

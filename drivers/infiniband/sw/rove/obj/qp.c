@@ -386,7 +386,8 @@ static int check_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int mas
 	if ((mask & IB_QP_ACCESS_FLAGS) &&
 	    (attr->qp_access_flags & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 				       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
-				       IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL)))
+				       IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |
+				       IB_ACCESS_FLUSH_PERSISTENT | IB_ACCESS_OPTIONAL)))
 		return -EINVAL;
 	if ((mask & IB_QP_PATH_MTU) &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
@@ -449,6 +450,11 @@ static void apply_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int ma
 		resp->remote_write = attr->qp_access_flags & IB_ACCESS_REMOTE_WRITE;
 		resp->remote_read = attr->qp_access_flags & IB_ACCESS_REMOTE_READ;
 		resp->remote_atomic = attr->qp_access_flags & IB_ACCESS_REMOTE_ATOMIC;
+		resp->flush_types = 0;
+		if (attr->qp_access_flags & IB_ACCESS_FLUSH_GLOBAL)
+			resp->flush_types |= IB_FLUSH_GLOBAL;
+		if (attr->qp_access_flags & IB_ACCESS_FLUSH_PERSISTENT)
+			resp->flush_types |= IB_FLUSH_PERSISTENT;
 		qp->attr.qp_access_flags = attr->qp_access_flags;
 	}
 	if (mask & IB_QP_QKEY) {

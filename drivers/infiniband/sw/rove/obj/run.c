@@ -215,6 +215,10 @@ static enum rove_fault req_fill(struct rove_qp *qp, const struct rove_seg *seg, 
 		return rove_sge_check(&qp->dev->mrs, qp->pd, wqe->sge, wqe->sqe.num,
 				      IB_ACCESS_LOCAL_WRITE);
 	}
+	if (unlikely(seg->source == ROVE_SEG_VALUE)) {
+		memcpy(payload, &wqe->sqe.atomic.compare_add, seg->pkt.len);
+		return ROVE_FAULT_NONE;
+	}
 	if (wqe->sqe.flags & ROVE_WR_INLINE) {
 		memcpy(payload, wqe->data + seg->off, seg->pkt.len);
 		return ROVE_FAULT_NONE;
@@ -709,6 +713,55 @@ static enum rove_fault resp_atomic(struct rove_qp *qp, const struct rove_resp_ac
 	return ROVE_FAULT_NONE;
 }
 
+static int resp_to_word(void *arg, const void *p, u32 len)
+{
+	u8 **to = arg;
+
+	memcpy(*to, p, len);
+	*to += len;
+	return 0;
+}
+
+static enum rove_fault resp_atomic_write(struct rove_qp *qp, const struct rove_resp_act *act,
+					 struct rove_rxpkt *rx)
+{
+	struct rove_mr *mr;
+	u64 word;
+	u8 *to = (u8 *)&word;
+
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_WRITE,
+			  act->va, sizeof(word));
+	if (!mr)
+		return ROVE_FAULT_REQ_ACCESS;
+	/* The packet may lie in pieces; what is written is one word. */
+	rove_rxpkt_copy(rx, resp_to_word, &to);
+	rove_mr_write(mr, act->va, &word, sizeof(word));
+	rove_mr_put(mr);
+	return ROVE_FAULT_NONE;
+}
+
+static enum rove_fault resp_flush_range(struct rove_qp *qp, const struct rove_resp_act *act)
+{
+	struct rove_mr_table *t = &qp->dev->mrs;
+	struct rove_mr *mr;
+	int access = 0;
+
+	if (act->op & IB_FLUSH_GLOBAL)
+		access |= IB_ACCESS_FLUSH_GLOBAL;
+	/* No region has this right: there is no persistent memory. */
+	if (act->op & IB_FLUSH_PERSISTENT)
+		access |= IB_ACCESS_FLUSH_PERSISTENT;
+	mr = act->whole ? rove_mr_find_whole(t, act->rkey, qp->pd, qp->qpn, access) :
+			  rove_mr_find(t, act->rkey, qp->pd, qp->qpn, access, act->va,
+				       act->check_len);
+	if (!mr)
+		return ROVE_FAULT_REQ_ACCESS;
+	rove_mr_put(mr);
+	/* What was written is seen by all CPUs; there is no more to do for this memory. */
+	smp_mb();
+	return ROVE_FAULT_NONE;
+}
+
 /* A request. */
 static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 {
@@ -734,6 +787,12 @@ static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 			break;
 		case ROVE_RESP_ATOMIC:
 			res.fault = resp_atomic(qp, &act, &res.value);
+			break;
+		case ROVE_RESP_ATOMIC_WRITE:
+			res.fault = resp_atomic_write(qp, &act, rx);
+			break;
+		case ROVE_RESP_FLUSH:
+			res.fault = resp_flush_range(qp, &act);
 			break;
 		case ROVE_RESP_INVALIDATE:
 			res.fault = rove_memwr_invalidate(&qp->dev->mrs, qp->pd, qp->qpn, act.rkey,
@@ -801,7 +860,7 @@ static void resp_finish(struct rove_qp *qp, u64 now)
 /* The half that the current packet is for, or NULL: not of the QP's transport. */
 static struct rove_half *packet_half(struct rove_qp *qp, const struct rove_rxpkt *rx)
 {
-	u16 flags = rove_opcode_info[rx->pkt.opcode].flags;
+	u32 flags = rove_opcode_info[rx->pkt.opcode].flags;
 
 	if ((rx->pkt.opcode & ROVE_TR_MASK) != qp->transport)
 		return NULL;

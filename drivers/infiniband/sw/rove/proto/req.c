@@ -385,6 +385,37 @@ static bool next_atomic(struct rove_req *q, struct rove_swqe *w, u64 now, struct
 	return true;
 }
 
+/* ATOMIC WRITE and FLUSH. */
+static bool next_place(struct rove_req *q, struct rove_swqe *w, u64 now, struct rove_seg *seg)
+{
+	bool flush = w->sqe.opcode == ROVE_WR_FLUSH;
+	struct rove_pkt *pkt = &seg->pkt;
+
+	if (q->rd_atomic >= q->conf.max_rd_atomic || flight(q) >= MAX_FLIGHT)
+		return false;
+	if (q->send == q->begun)
+		begin(q, w);
+
+	fill_bth(q, seg, flush ? ROVE_OP_FLUSH : ROVE_OP_ATOMIC_WRITE, q->conf.dqpn);
+	pkt->ackreq = true;
+	if (flush) {
+		pkt->va = w->sqe.flush.addr;
+		pkt->rkey = w->sqe.flush.rkey;
+		pkt->dma_len = w->sqe.flush.length;
+		pkt->flush_type = w->sqe.flush.type;
+		pkt->flush_level = w->sqe.flush.level;
+	} else {
+		pkt->va = w->sqe.atomic.addr;
+		pkt->rkey = w->sqe.atomic.rkey;
+		pkt->dma_len = w->length;
+		pkt->len = w->length;
+		seg->source = ROVE_SEG_VALUE;
+	}
+	q->rd_atomic++;
+	account(q, w, seg, 1, w->length, now);
+	return true;
+}
+
 /* No packet: the driver executes it, and says so by rove_req_executed(). */
 static bool next_local(const struct rove_req *q, const struct rove_swqe *w, struct rove_seg *seg)
 {
@@ -468,6 +499,8 @@ bool rove_req_next(struct rove_req *q, u64 now, struct rove_seg *seg)
 		return next_read(q, w, now, seg);
 	if (rove_wqe_is(w, ROVE_WQEP_LOCAL))
 		return next_local(q, w, seg);
+	if (rove_wqe_is(w, ROVE_WQEP_PLACE))
+		return next_place(q, w, now, seg);
 	return next_atomic(q, w, now, seg);
 }
 
@@ -690,6 +723,11 @@ static enum rove_req_act read_response(struct rove_req *q, const struct rove_pkt
 {
 	struct rove_swqe *w = rove_req_wqe(q, q->acked);
 
+	if (rove_wqe_is(w, ROVE_WQEP_PLACE) && !w->fault && !pkt->len &&
+	    pkt->opcode == ROVE_OP_READ_RESP_ONLY) {
+		answered(q, w, true, now);
+		return ROVE_REQ_DONE;
+	}
 	if (!rove_wqe_is(w, ROVE_WQEP_READ) || w->fault || !read_fits(q, w, pkt)) {
 		fail(q, ROVE_FAULT_BAD_RESPONSE);
 		return ROVE_REQ_DONE;

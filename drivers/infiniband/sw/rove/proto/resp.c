@@ -31,6 +31,7 @@ enum step {
 	STEP_READ,
 	STEP_READ_AGAIN,
 	STEP_ATOMIC,
+	STEP_DONE_ONCE,		/* ATOMIC WRITE, FLUSH */
 };
 
 /* PSNs from @from up to @to, 0 to 2^24 - 1. */
@@ -514,6 +515,41 @@ static void atomic_request(struct rove_resp *r, struct rove_resp_act *act)
 	act->compare = pkt->compare;
 }
 
+static void atomic_write_request(struct rove_resp *r, struct rove_resp_act *act)
+{
+	const struct rove_pkt *pkt = &r->pkt;
+
+	if (!r->conf.remote_write || !room_for_saved(r) || pkt->len != sizeof(u64) ||
+	    pkt->dma_len != sizeof(u64) || (pkt->va & (sizeof(u64) - 1))) {
+		refuse(r, pkt->psn, ROVE_FAULT_REQ_INVALID, act);
+		return;
+	}
+	r->step = STEP_DONE_ONCE;
+	act->kind = ROVE_RESP_ATOMIC_WRITE;
+	act->rkey = pkt->rkey;
+	act->va = pkt->va;
+	act->len = pkt->len;
+	act->check_len = pkt->dma_len;
+}
+
+static void flush_request(struct rove_resp *r, struct rove_resp_act *act)
+{
+	const struct rove_pkt *pkt = &r->pkt;
+
+	if (!pkt->flush_type || (pkt->flush_type & ~r->conf.flush_types) || pkt->flush_level > 1 ||
+	    !room_for_saved(r)) {
+		refuse(r, pkt->psn, ROVE_FAULT_REQ_INVALID, act);
+		return;
+	}
+	r->step = STEP_DONE_ONCE;
+	act->kind = ROVE_RESP_FLUSH;
+	act->rkey = pkt->rkey;
+	act->op = pkt->flush_type;
+	act->whole = pkt->flush_level;
+	act->va = pkt->va;
+	act->check_len = pkt->dma_len;
+}
+
 /* FIRST and MIDDLE are full, LAST is not empty (9.7.4.1.7). */
 static bool length_fits(const struct rove_resp *r, const struct rove_pkt *pkt, u32 flags)
 {
@@ -543,6 +579,10 @@ static void request(struct rove_resp *r, const struct rove_pkt *pkt, u32 flags,
 		write_request(r, flags, act);
 	else if (flags & ROVE_OPF_READ)
 		read_request(r, act);
+	else if (flags & ROVE_OPF_ATOMIC_WRITE)
+		atomic_write_request(r, act);
+	else if (flags & ROVE_OPF_FETH)
+		flush_request(r, act);
 	else
 		atomic_request(r, act);
 }
@@ -801,6 +841,7 @@ void rove_resp_result(struct rove_resp *r, const struct rove_resp_result *res,
 		finish_data(r, act);
 		break;
 	case STEP_READ:
+	case STEP_DONE_ONCE:
 		finish_saved(r, 0, act);
 		break;
 	case STEP_READ_AGAIN:
@@ -845,6 +886,19 @@ static u8 read_opcode(const struct rove_resp_saved *s)
 	return s->cur_psn == s->start_psn ? ROVE_OP_READ_RESP_FIRST : ROVE_OP_READ_RESP_MIDDLE;
 }
 
+static u8 saved_opcode(const struct rove_resp_saved *s)
+{
+	switch (s->kind) {
+	case ROVE_OP_READ_REQ:
+		return read_opcode(s);
+	case ROVE_OP_CMP_SWP:
+	case ROVE_OP_FETCH_ADD:
+		return ROVE_OP_ATOMIC_ACK;
+	default:
+		return ROVE_OP_READ_RESP_ONLY;
+	}
+}
+
 static void next_saved(struct rove_resp *r, struct rove_seg *seg)
 {
 	struct rove_resp_saved *s = &r->saved[r->saved_serve];
@@ -852,7 +906,7 @@ static void next_saved(struct rove_resp *r, struct rove_seg *seg)
 	struct rove_pkt *pkt;
 	u32 off;
 
-	pkt = fill_bth(r, seg, read ? read_opcode(s) : ROVE_OP_ATOMIC_ACK, s->cur_psn);
+	pkt = fill_bth(r, seg, saved_opcode(s), s->cur_psn);
 	pkt->msn = s->msn;
 	if (read) {
 		off = span(s->first_psn, s->cur_psn) << r->pmtu_shift;

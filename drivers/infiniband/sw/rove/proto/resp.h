@@ -33,6 +33,7 @@ struct rove_resp_conf {
 	bool remote_write;	/* what the QP lets its peer do */
 	bool remote_read;
 	bool remote_atomic;
+	u8 flush_types;		/* enum ib_placement_type that the peer may ask for */
 	u16 pkey;
 	u32 pmtu;
 	u32 dqpn;
@@ -43,7 +44,9 @@ struct rove_resp_conf {
  * when it is asked for again, a READ also from the middle.
  */
 struct rove_resp_saved {
-	u8 kind;		/* enum rove_op: READ_REQ, CMP_SWP or FETCH_ADD */
+	u8 kind;		/* enum rove_op: READ_REQ, CMP_SWP, FETCH_ADD, FLUSH or
+				 * ATOMIC_WRITE
+				 */
 	bool valid;
 	bool pending;		/* responses are still to be sent */
 	bool served;		/* all of them were sent at least once */
@@ -147,13 +150,20 @@ enum rove_resp_act_kind {
 	ROVE_RESP_ATOMIC,	/* op on 8 bytes at va of rkey: NONE with value (what
 				 * was there), REQ_ACCESS, or REQ_INVALID (unaligned)
 				 */
+	ROVE_RESP_ATOMIC_WRITE,	/* payload, 8 bytes, to va of rkey as one: NONE or REQ_ACCESS */
+	ROVE_RESP_FLUSH,	/* make visible what was written to va, check_len of rkey, or
+				 * (whole) to all of it: NONE or REQ_ACCESS
+				 */
 	ROVE_RESP_INVALIDATE,	/* rkey: NONE or REQ_ACCESS */
 };
 
 struct rove_resp_act {
 	u8 kind;		/* enum rove_resp_act_kind */
 	u8 drop;		/* enum rove_drop */
-	u8 op;			/* ATOMIC: ROVE_OP_CMP_SWP or ROVE_OP_FETCH_ADD */
+	u8 op;			/* ATOMIC: ROVE_OP_CMP_SWP or ROVE_OP_FETCH_ADD; FLUSH: enum
+				 * ib_placement_type
+				 */
+	bool whole;		/* FLUSH */
 	u32 rkey;
 	u32 off;
 	u32 len;		/* payload bytes to place */

@@ -9,6 +9,7 @@ enum rove_seg_source {
 	ROVE_SEG_NONE,		/* no payload */
 	ROVE_SEG_WQE,		/* bytes off.. of the WQE's SGEs or inline data */
 	ROVE_SEG_MR,		/* bytes va.. of the MR rkey (READ response) */
+	ROVE_SEG_VALUE,		/* the 8 bytes in the WQE (ATOMIC WRITE) */
 	ROVE_SEG_LOCAL,		/* no packet at all: WQE wqe is to be executed */
 };
 

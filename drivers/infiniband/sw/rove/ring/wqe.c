@@ -14,6 +14,8 @@
 #define OPS_ATOMIC	(OP_BIT(ROVE_WR_CMP_SWP) | OP_BIT(ROVE_WR_FETCH_ADD))
 #define OPS_LOCAL	(OP_BIT(ROVE_WR_LOCAL_INV) | OP_BIT(ROVE_WR_BIND_MW) | \
 			 OP_BIT(ROVE_WR_REG_MR))
+#define OPS_NO_SGE	(OPS_LOCAL | OP_BIT(ROVE_WR_ATOMIC_WRITE) | OP_BIT(ROVE_WR_FLUSH))
+#define FLUSH_TYPES	3	/* enum ib_placement_type */
 #define OPS_INLINE	(OPS_SEND | OP_BIT(ROVE_WR_WRITE) | OP_BIT(ROVE_WR_WRITE_IMM))
 #define OPS_UD		(OP_BIT(ROVE_WR_SEND) | OP_BIT(ROVE_WR_SEND_IMM))
 
@@ -40,6 +42,8 @@ const u8 rove_wqe_props[ROVE_WR_OPS] = {
 	[ROVE_WR_LOCAL_INV]	= ROVE_WQEP_LOCAL,
 	[ROVE_WR_BIND_MW]	= ROVE_WQEP_LOCAL,
 	[ROVE_WR_REG_MR]	= ROVE_WQEP_LOCAL,
+	[ROVE_WR_ATOMIC_WRITE]	= ROVE_WQEP_PLACE,
+	[ROVE_WR_FLUSH]		= ROVE_WQEP_PLACE,
 };
 
 u32 rove_wqe_sq_stride(u32 max_sge, u32 max_inline)
@@ -89,14 +93,21 @@ static bool params_ok(const struct rove_sqe *sqe, u32 op, const struct rove_wqe_
 		       !sqe->rdma.reserved_80[1];
 	if (op & OPS_ATOMIC)
 		return !sqe->atomic.reserved_60 && sqe->num == 1;
-	if (op & OPS_LOCAL) {
-		if (sqe->num || (sqe->flags & ROVE_WR_INLINE))
-			return false;
-		if (op & OP_BIT(ROVE_WR_LOCAL_INV))
-			return !sqe->rdma.addr && !sqe->rdma.rkey && !sqe->rdma.reserved_60 &&
-			       !sqe->rdma.reserved_80[0] && !sqe->rdma.reserved_80[1];
+	if ((op & OPS_NO_SGE) && (sqe->num || (sqe->flags & ROVE_WR_INLINE)))
+		return false;
+	switch (sqe->opcode) {
+	case ROVE_WR_LOCAL_INV:
+		return !sqe->rdma.addr && !sqe->rdma.rkey && !sqe->rdma.reserved_60 &&
+		       !sqe->rdma.reserved_80[0] && !sqe->rdma.reserved_80[1];
+	case ROVE_WR_ATOMIC_WRITE:
+		return !sqe->atomic.reserved_60 && !sqe->atomic.swap;
+	case ROVE_WR_FLUSH:
+		return sqe->flush.type && sqe->flush.type <= FLUSH_TYPES &&
+		       sqe->flush.level <= 1 && !sqe->flush.reserved_90 &&
+		       !sqe->flush.reserved_a0 && !sqe->flush.reserved_c0;
+	default:
+		return true;
 	}
-	return true;
 }
 
 static bool header_ok(const struct rove_sqe *sqe, const struct rove_wqe_limits *lim)
@@ -163,7 +174,7 @@ enum rove_fault rove_wqe_read_send(struct rove_swqe *wqe, const void *slot,
 	fault = check_length(&wqe->sqe, length, lim);
 	if (fault != ROVE_FAULT_NONE)
 		return refuse(wqe, fault);
-	wqe->length = length;
+	wqe->length = wqe->sqe.opcode == ROVE_WR_ATOMIC_WRITE ? ATOMIC_LEN : length;
 	return ROVE_FAULT_NONE;
 }
 

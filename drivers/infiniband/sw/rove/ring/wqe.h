@@ -31,9 +31,12 @@ enum rove_wqe_prop {
 	ROVE_WQEP_LOCAL		= 1 << 3,	/* no packet at all */
 	ROVE_WQEP_SEND		= 1 << 4,	/* takes a receive WQE without immediate data */
 	ROVE_WQEP_WRITE		= 1 << 5,
+	ROVE_WQEP_PLACE		= 1 << 6,	/* ATOMIC WRITE, FLUSH: answered by an empty
+						 * READ response
+						 */
 
 	/* its response completes it, an ACK does not; max_rd_atomic counts it */
-	ROVE_WQEP_RD		= ROVE_WQEP_READ | ROVE_WQEP_ATOMIC,
+	ROVE_WQEP_RD		= ROVE_WQEP_READ | ROVE_WQEP_ATOMIC | ROVE_WQEP_PLACE,
 	/* its SGEs are written to */
 	ROVE_WQEP_SCATTER	= ROVE_WQEP_READ | ROVE_WQEP_ATOMIC,
 };

@@ -39,6 +39,8 @@ static int opcode_of(enum ib_wr_opcode op)
 		return ROVE_WR_LOCAL_INV;
 	case IB_WR_REG_MR:
 		return ROVE_WR_REG_MR;
+	case IB_WR_ATOMIC_WRITE:
+		return ROVE_WR_ATOMIC_WRITE;
 	default:
 		return -EINVAL;
 	}
@@ -92,6 +94,18 @@ static int fill_target(struct rove_sqe *sqe, const struct rove_qp *qp, const str
 		sqe->atomic.rkey = atomic->rkey;
 		sqe->atomic.compare_add = atomic->compare_add;
 		sqe->atomic.swap = atomic->swap;
+		break;
+	case ROVE_WR_ATOMIC_WRITE:
+		/* Eight bytes, which are taken now. */
+		if (wr->num_sge != 1 || wr->sg_list->length != sizeof(sqe->atomic.compare_add))
+			return -EINVAL;
+		rdma = rdma_wr(wr);
+		sqe->atomic.addr = rdma->remote_addr;
+		sqe->atomic.rkey = rdma->rkey;
+		memcpy(&sqe->atomic.compare_add, (void *)(uintptr_t)wr->sg_list->addr,
+		       sizeof(sqe->atomic.compare_add));
+		sqe->flags &= ~ROVE_WR_INLINE;
+		sqe->num = 0;
 		break;
 	case ROVE_WR_REG_MR:
 		reg = reg_wr(wr);

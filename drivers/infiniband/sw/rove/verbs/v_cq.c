@@ -111,6 +111,10 @@ static enum ib_wc_opcode send_opcode(u8 op)
 		return IB_WC_LOCAL_INV;
 	case ROVE_WR_REG_MR:
 		return IB_WC_REG_MR;
+	case ROVE_WR_ATOMIC_WRITE:
+		return IB_WC_ATOMIC_WRITE;
+	case ROVE_WR_FLUSH:
+		return IB_WC_FLUSH;
 	default:
 		return IB_WC_SEND;
 	}

@@ -11,7 +11,7 @@
 /* Optional rights that are not known are no rights, and no error. */
 #define ACCESS_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 #define ACCESS_KNOWN	(IB_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IB_ACCESS_MW_BIND | \
-			 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+			 IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
 static struct rove_mr *mr_of(struct ib_mr *ib)
 {

@@ -26,7 +26,7 @@ static void build_bth(struct rove_bth *bth, const struct rove_pkt *pkt)
 	bth->psn = cpu_to_be32(psn);
 }
 
-static u8 *build_request(u8 *p, u16 flags, const struct rove_pkt *pkt)
+static u8 *build_request(u8 *p, u32 flags, const struct rove_pkt *pkt)
 {
 	if (flags & ROVE_OPF_DETH) {
 		struct rove_deth *deth = (void *)p;
@@ -34,6 +34,12 @@ static u8 *build_request(u8 *p, u16 flags, const struct rove_pkt *pkt)
 		deth->qkey = cpu_to_be32(pkt->qkey);
 		deth->sqpn = cpu_to_be32(pkt->sqpn & ROVE_HDR_24BITS);
 		p += sizeof(*deth);
+	}
+	if (flags & ROVE_OPF_FETH) {
+		((struct rove_feth *)p)->bits =
+			cpu_to_be32((pkt->flush_level & ROVE_FETH_LEVEL) << ROVE_FETH_LEVEL_SHIFT |
+				    (pkt->flush_type & ROVE_FETH_TYPE));
+		p += sizeof(struct rove_feth);
 	}
 	if (flags & ROVE_OPF_RETH) {
 		struct rove_reth *reth = (void *)p;
@@ -55,7 +61,7 @@ static u8 *build_request(u8 *p, u16 flags, const struct rove_pkt *pkt)
 	return p;
 }
 
-static void build_rest(u8 *p, u16 flags, const struct rove_pkt *pkt)
+static void build_rest(u8 *p, u32 flags, const struct rove_pkt *pkt)
 {
 	if (flags & ROVE_OPF_AETH) {
 		struct rove_aeth *aeth = (void *)p;

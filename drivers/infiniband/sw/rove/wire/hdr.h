@@ -28,6 +28,14 @@ struct rove_deth {
 	__be32 sqpn;		/* 8 reserved bits, 24 bits QPN */
 } __packed;
 
+struct rove_feth {
+	__be32 bits;		/* 26 reserved bits, 2 bits level, 4 bits type */
+} __packed;
+
+#define ROVE_FETH_TYPE		0x0fU
+#define ROVE_FETH_LEVEL_SHIFT	4
+#define ROVE_FETH_LEVEL		0x03U
+
 struct rove_reth {
 	__be64 va;
 	__be32 rkey;

@@ -11,6 +11,7 @@
 #define L_ATOMIC_ACK	sizeof(struct rove_atomic_ack_eth)
 #define L_IMM		sizeof(struct rove_immdt)
 #define L_IETH		sizeof(struct rove_ieth)
+#define L_FETH		sizeof(struct rove_feth)
 
 /* Kinds of packets. */
 #define PK_SEND		(ROVE_OPF_REQUEST | ROVE_OPF_SEND | ROVE_OPF_PAYLOAD)
@@ -63,6 +64,11 @@ const struct rove_opinfo rove_opcode_info[256] = {
 						       L_AETH + L_ATOMIC_ACK),
 	[ROVE_TR_RC | ROVE_OP_CMP_SWP]		= INFO(PK_ATOMIC | PK_ONLY, L_ATOMIC),
 	[ROVE_TR_RC | ROVE_OP_FETCH_ADD]	= INFO(PK_ATOMIC | PK_ONLY, L_ATOMIC),
+	[ROVE_TR_RC | ROVE_OP_FLUSH]		= INFO(ROVE_OPF_REQUEST | PK_ONLY | ROVE_OPF_FETH |
+						       PK_RETH, L_FETH + L_RETH),
+	[ROVE_TR_RC | ROVE_OP_ATOMIC_WRITE]	= INFO(ROVE_OPF_REQUEST | ROVE_OPF_ATOMIC_WRITE |
+						       ROVE_OPF_PAYLOAD | PK_ONLY | PK_RETH,
+						       L_RETH),
 
 	[ROVE_TR_UC | ROVE_OP_SEND_FIRST]	= INFO(PK_SEND | PK_FIRST, 0),
 	[ROVE_TR_UC | ROVE_OP_SEND_MIDDLE]	= INFO(PK_SEND | PK_MIDDLE, 0),

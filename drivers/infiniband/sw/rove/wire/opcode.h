@@ -40,6 +40,8 @@ enum rove_op {
 	ROVE_OP_FETCH_ADD		= 0x14,
 	ROVE_OP_SEND_LAST_INV		= 0x16,
 	ROVE_OP_SEND_ONLY_INV		= 0x17,
+	ROVE_OP_FLUSH			= 0x1c,
+	ROVE_OP_ATOMIC_WRITE		= 0x1d,
 	ROVE_OP_MASK			= 0x1f,
 };
 
@@ -65,10 +67,12 @@ enum rove_op_flags {
 	ROVE_OPF_WRITE		= 1 << 13,
 	ROVE_OPF_READ		= 1 << 14,
 	ROVE_OPF_VALID		= 1 << 15,
+	ROVE_OPF_FETH		= 1 << 16,	/* a header, before the RETH */
+	ROVE_OPF_ATOMIC_WRITE	= 1 << 17,
 };
 
 struct rove_opinfo {
-	u16 flags;	/* enum rove_op_flags; 0: an opcode rove does not know */
+	u32 flags;	/* enum rove_op_flags; 0: an opcode rove does not know */
 	u8 hlen;	/* BTH and extended headers, bytes */
 };
 

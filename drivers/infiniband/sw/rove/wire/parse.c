@@ -18,7 +18,7 @@ static void parse_bth(const struct rove_bth *bth, struct rove_pkt *pkt)
 }
 
 /* Headers to a responder. */
-static const u8 *parse_request(const u8 *p, u16 flags, struct rove_pkt *pkt)
+static const u8 *parse_request(const u8 *p, u32 flags, struct rove_pkt *pkt)
 {
 	if (flags & ROVE_OPF_DETH) {
 		const struct rove_deth *deth = (const void *)p;
@@ -26,6 +26,13 @@ static const u8 *parse_request(const u8 *p, u16 flags, struct rove_pkt *pkt)
 		pkt->qkey = be32_to_cpu(deth->qkey);
 		pkt->sqpn = be32_to_cpu(deth->sqpn) & ROVE_HDR_24BITS;
 		p += sizeof(*deth);
+	}
+	if (flags & ROVE_OPF_FETH) {
+		u32 bits = be32_to_cpu(((const struct rove_feth *)p)->bits);
+
+		pkt->flush_type = bits & ROVE_FETH_TYPE;
+		pkt->flush_level = bits >> ROVE_FETH_LEVEL_SHIFT & ROVE_FETH_LEVEL;
+		p += sizeof(struct rove_feth);
 	}
 	if (flags & ROVE_OPF_RETH) {
 		const struct rove_reth *reth = (const void *)p;
@@ -48,7 +55,7 @@ static const u8 *parse_request(const u8 *p, u16 flags, struct rove_pkt *pkt)
 }
 
 /* Headers to a requester, and what may end either. */
-static void parse_rest(const u8 *p, u16 flags, struct rove_pkt *pkt)
+static void parse_rest(const u8 *p, u32 flags, struct rove_pkt *pkt)
 {
 	if (flags & ROVE_OPF_AETH) {
 		const struct rove_aeth *aeth = (const void *)p;
@@ -71,7 +78,7 @@ static void parse_rest(const u8 *p, u16 flags, struct rove_pkt *pkt)
 }
 
 /* @body: bytes of payload and pad. */
-static enum rove_drop check_body(u16 flags, u32 body, const struct rove_pkt *pkt)
+static enum rove_drop check_body(u32 flags, u32 body, const struct rove_pkt *pkt)
 {
 	if (!(flags & ROVE_OPF_PAYLOAD)) {
 		if (pkt->pad)

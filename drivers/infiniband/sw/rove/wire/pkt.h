@@ -42,6 +42,8 @@ struct rove_pkt {
 	u32 inv_rkey;		/* IETH */
 	u32 qkey;		/* DETH */
 	u32 sqpn;		/* DETH, 24 bits */
+	u8 flush_type;		/* FETH: enum ib_placement_type */
+	u8 flush_level;		/* FETH: enum ib_selectivity_level */
 };
 
 #endif /* ROVE_WIRE_PKT_H */
