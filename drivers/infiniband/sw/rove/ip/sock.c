@@ -73,14 +73,15 @@ static int encap_rcv(struct sock *sk, struct sk_buff *skb)
 
 #if IS_ENABLED(CONFIG_NETFILTER)
 
-/* UDP directly behind the IP header, to an address of this host. */
+/* UDP directly behind the IP header, to this host or to a group that it is in. */
 static bool is_udp4(struct net *net, struct sk_buff *skb)
 {
 	const struct iphdr *iph = ip_hdr(skb);
 	const struct rtable *rt = skb_rtable(skb);
 
 	return iph->protocol == IPPROTO_UDP && iph->ihl == sizeof(*iph) / 4 &&
-	       !ip_is_fragment(iph) && rt && rt->rt_type == RTN_LOCAL &&
+	       !ip_is_fragment(iph) && rt &&
+	       (rt->rt_type == RTN_LOCAL || rt->rt_type == RTN_MULTICAST) &&
 	       udp_sk_bound_dev_eq(net, 0, inet_iif(skb), inet_sdif(skb)) &&
 	       pskb_may_pull(skb, sizeof(*iph) + sizeof(struct udphdr));
 }
@@ -89,7 +90,7 @@ static bool is_udp6(struct net *net, struct sk_buff *skb)
 {
 	const struct ipv6hdr *iph = ipv6_hdr(skb);
 
-	return iph->nexthdr == IPPROTO_UDP && !ipv6_addr_is_multicast(&iph->daddr) &&
+	return iph->nexthdr == IPPROTO_UDP &&
 	       udp_sk_bound_dev_eq(net, 0, inet6_iif(skb), inet6_sdif(skb)) &&
 	       pskb_may_pull(skb, sizeof(*iph) + sizeof(struct udphdr));
 }

@@ -12,12 +12,15 @@
 #include <linux/ipv6.h>
 #include <linux/skbuff.h>
 #include <net/ipv6.h>
+#include <rdma/ib_addr.h>
 #include "../ip/path.h"
 #include "../ip/rxpkt.h"
 #include "../obj/dev.h"
+#include "../obj/mcast.h"
 #include "../obj/qp.h"
 #include "../obj/run.h"
 #include "../stats.h"
+#include "../trace.h"
 #include "../wire/opcode.h"
 #include "gid.h"
 #include "rx.h"
@@ -29,6 +32,7 @@ struct dest {
 	struct net *net;
 	union ib_gid gid;
 	int ifindex;
+	bool mcast;
 };
 
 static void read_dest(struct dest *d, const struct sk_buff *skb)
@@ -42,6 +46,7 @@ static void read_dest(struct dest *d, const struct sk_buff *skb)
 	} else {
 		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, (struct in6_addr *)d->gid.raw);
 	}
+	d->mcast = rdma_is_multicast_addr((struct in6_addr *)d->gid.raw);
 }
 
 /* The owner of the destination, or NULL. */
@@ -83,12 +88,36 @@ static struct rove_qp *find_qp(const struct rove_rxpkt *rx, const struct dest *d
 	return NULL;
 }
 
-static void count_drop(struct rove_dev *dev, const struct dest *d, enum rove_drop why)
+/* @qpn: of the packet, 0 if it could not be read. */
+static void count_drop(struct rove_dev *dev, const struct dest *d, u32 qpn, enum rove_drop why)
 {
+	trace_rove_drop(qpn, why);
 	if (!dev)
 		dev = dest_dev(d);
 	if (dev)
 		rove_stat_drop(dev->stats, why);
+}
+
+/*
+ * Each member gets the packets from here on that are for the group; @rx moves behind
+ * them. Return: whether there was one.
+ */
+static bool run_mcast(struct rove_rxpkt *rx, const struct dest *d, bool *more)
+{
+	struct rove_rxpkt start = *rx;
+	struct rove_mcast_member *member;
+	struct rove_mcast *m = NULL;
+	bool used = false;
+
+	while ((m = rove_mcast_next(m, &d->gid, rx->skb->dev))) {
+		list_for_each_entry_rcu(member, &m->members, node) {
+			if (used)
+				*rx = start;
+			used = true;
+			*more = rove_run_packets(member->qp, rx);
+		}
+	}
+	return used;
 }
 
 /* Return: whether a QP got any of it. */
@@ -97,10 +126,24 @@ static bool run_train(struct rove_rxpkt *rx, const struct dest *d)
 	enum rove_drop why = rove_rxpkt_read(rx);
 	struct rove_dev *dev;
 	struct rove_qp *qp;
-	bool used = false;
+	bool used = false, more = false;
+	u32 qpn;
 
 	for (;;) {
 		dev = NULL;
+		qpn = why ? 0 : rx->pkt.dqpn;
+		if (unlikely(!why && d->mcast)) {
+			if (rx->pkt.dqpn != ROVE_MULTICAST_QPN)
+				why = ROVE_DROP_QPN;
+			else if (run_mcast(rx, d, &more)) {
+				used = true;
+				if (!more)
+					return true;
+				continue;
+			} else {
+				why = ROVE_DROP_ADDR;
+			}
+		}
 		qp = why ? NULL : find_qp(rx, d, &dev, &why);
 		if (likely(qp)) {
 			if (!used)
@@ -111,7 +154,7 @@ static bool run_train(struct rove_rxpkt *rx, const struct dest *d)
 			/* The next one's headers were read. */
 			continue;
 		}
-		count_drop(dev, d, why);
+		count_drop(dev, d, qpn, why);
 		if (!rove_rxpkt_next(rx))
 			return used;
 		why = rove_rxpkt_read(rx);
@@ -132,7 +175,7 @@ void rove_rx(struct sk_buff *skb, enum rove_drop why)
 	if (!why && !rove_rxpkt_begin(&rx, skb))
 		why = ROVE_DROP_SHORT;
 	if (why)
-		count_drop(NULL, &d, why);
+		count_drop(NULL, &d, 0, why);
 	if (!why && run_train(&rx, &d))
 		consume_skb(skb);
 	else

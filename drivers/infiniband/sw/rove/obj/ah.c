@@ -34,6 +34,7 @@ struct rove_ah *rove_ah_create(struct rove_dev *dev, const struct ib_pd *pd,
 	ah->attr = *attr;
 	ah->attr.grh.sgid_attr = NULL;
 	refcount_set(&ah->refs, 1);
+	spin_lock_init(&ah->lock);
 
 	/* Datagrams to one destination take one way, and stay in order. */
 	err = rove_path_init(&ah->path, attr, jhash(rdma_ah_read_grh(attr)->dgid.raw,
@@ -78,6 +79,25 @@ void rove_ah_put(struct rove_ah *ah)
 {
 	if (!refcount_dec_and_test(&ah->refs))
 		return;
+	rove_route_drop(&ah->route);
 	rove_path_release(&ah->path);
 	kfree_rcu(ah, rcu);
+}
+
+void rove_ah_take_route(struct rove_ah *ah, struct rove_route *route)
+{
+	lockdep_assert_in_softirq();
+	spin_lock(&ah->lock);
+	*route = ah->route;
+	ah->route = (struct rove_route){};
+	spin_unlock(&ah->lock);
+}
+
+void rove_ah_give_route(struct rove_ah *ah, struct rove_route *route)
+{
+	lockdep_assert_in_softirq();
+	spin_lock(&ah->lock);
+	swap(ah->route, *route);
+	spin_unlock(&ah->lock);
+	rove_route_drop(route);
 }

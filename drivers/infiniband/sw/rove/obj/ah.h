@@ -16,6 +16,8 @@ struct rove_ah {
 	struct rdma_ah_attr attr;	/* for query_ah; without sgid_attr */
 	struct rove_path path;
 	u32 handle;			/* in rove_dev.ahs, 1 and up */
+	spinlock_t lock;		/* BH off: route */
+	struct rove_route route;	/* for whoever sends next */
 	refcount_t refs;		/* creator, who found it */
 	struct rcu_head rcu;
 };
@@ -45,5 +47,12 @@ void rove_ah_destroy(struct rove_ah *ah);
 /* Reference by handle if it is of @pd, or NULL. Any context, as for the put. */
 struct rove_ah *rove_ah_find(struct rove_dev *dev, u32 handle, const struct ib_pd *pd);
 void rove_ah_put(struct rove_ah *ah);
+
+/*
+ * The route that was used last, if nobody else has it just now; it is the caller's
+ * alone until it gives it back. BH off.
+ */
+void rove_ah_take_route(struct rove_ah *ah, struct rove_route *route);
+void rove_ah_give_route(struct rove_ah *ah, struct rove_route *route);
 
 #endif /* ROVE_OBJ_AH_H */

@@ -246,34 +246,65 @@ static void req_take_posted(struct rove_qp *qp)
 	}
 }
 
-/* Each datagram has a path of its own. */
+/* The datagrams of a batch that go to one destination, one behind the other. */
+struct ud_batch {
+	struct rove_ah *ah;		/* NULL: none */
+	struct rove_route route;
+	struct batch b;
+};
+
+static void ud_end(struct rove_qp *qp, struct ud_batch *u)
+{
+	if (!u->ah)
+		return;
+	flush_train(qp, &u->b.train);	/* a lost datagram is a sent one */
+	rove_ah_give_route(u->ah, &u->route);
+	rove_ah_put(u->ah);
+	u->ah = NULL;
+}
+
+static bool ud_begin(struct rove_qp *qp, struct ud_batch *u, u32 handle)
+{
+	if (u->ah && u->ah->handle == handle)
+		return true;
+	ud_end(qp, u);
+	u->ah = rove_ah_find(qp->dev, handle, qp->pd);
+	if (!u->ah)
+		return false;
+	rove_ah_take_route(u->ah, &u->route);
+	rove_train_begin(&u->b.train, &u->ah->path, &u->route);
+	u->b.train.cpu = qp->tx_cpu;
+	return true;
+}
+
+/* Return: true when the budget ran out first. */
 static bool req_send_ud(struct rove_qp *qp, u64 now)
 {
-	struct rove_route route = {};
 	const struct rove_seg *lost;
-	struct rove_ah *ah;
 	struct rove_seg seg;
-	struct batch b;
+	struct ud_batch u;
+	bool more = true;
 	int ret;
 	u32 n;
 
-	for (n = 0; n < BATCH_PACKETS; n++) {
-		if (!rove_req_next(&qp->req, now, &seg))
-			return false;
-		ah = rove_ah_find(qp->dev, rove_req_wqe(&qp->req, seg.wqe)->sqe.ud.ah, qp->pd);
-		if (!ah) {
+	u.ah = NULL;
+	u.b.bytes = 0;
+	u.b.packets = 0;
+	for (n = 0; n < BATCH_PACKETS && !batch_full(&u.b); n++) {
+		if (!rove_req_next(&qp->req, now, &seg)) {
+			more = false;
+			break;
+		}
+		if (!ud_begin(qp, &u, rove_req_wqe(&qp->req, seg.wqe)->sqe.ud.ah)) {
 			rove_req_seg_failed(&qp->req, &seg, ROVE_FAULT_WQE);
 			continue;
 		}
-		rove_train_begin(&b.train, &ah->path, &route);
-		ret = batch_add(qp, &b, &seg, req_fill, &lost);
+		ret = batch_add(qp, &u.b, &seg, req_fill, &lost);
 		if (ret > 0)
 			rove_req_seg_failed(&qp->req, &seg, ret);
-		flush_train(qp, &b.train);	/* a lost datagram is a sent one */
-		rove_route_drop(&route);
-		rove_ah_put(ah);
 	}
-	return true;
+	ud_end(qp, &u);
+	return more;
 }
 
 static void req_arm_timer(struct rove_qp *qp, u64 deadline)
@@ -301,25 +332,30 @@ void rove_run_handed(void *arg)
  * is in flight, what follows takes the same way: another queue is not chosen, and
  * for a device without queues only the CPU that began goes on. It does so when it
  * takes the answer; if another one does (@answer), it is asked to. A timer is for
- * answers that are lost. UC gets no answers: that CPU is asked at once.
+ * answers that are lost. UC and UD get no answers: that CPU is asked at once.
  *
  * Return: true if nothing is to be sent here.
  */
 static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
 {
 	const struct dst_entry *dst = qp->req_half.route.dst;
-	bool uc = qp->type == IB_QPT_UC;
+	const struct net_device *out = dst ? dst->dev : NULL;
+	bool silent = qp->type != IB_QPT_RC;
 	int cpu = smp_processor_id();
 
 	if (likely(qp->tx_cpu == cpu))
 		goto here;
-	if ((!rove_req_in_flight(&qp->req) && !uc) || now - qp->tx_time > TX_SETTLED_NS || !dst) {
+	/* Each datagram has a route of its own, mostly over the link's netdev. */
+	if (is_ud(qp))
+		out = qp->dev->ndev;
+	if ((!rove_req_in_flight(&qp->req) && !silent) || now - qp->tx_time > TX_SETTLED_NS ||
+	    !out) {
 		qp->tx_cpu = cpu;
 		goto here;
 	}
-	if (!(dst->dev->priv_flags & IFF_NO_QUEUE))
+	if (!(out->priv_flags & IFF_NO_QUEUE))
 		goto here;
-	if (!answer && !uc) {
+	if (!answer && !silent) {
 		req_arm_timer(qp, qp->tx_time + TX_SETTLED_NS + 1);
 		return true;
 	}
@@ -363,10 +399,10 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	struct batch b;
 	int ret = 0;
 
-	if (is_ud(qp))
-		return req_send_ud(qp, now);
 	if (!rove_req_has_more(&qp->req) || req_keep_order(qp, answer, now))
 		return false;
+	if (is_ud(qp))
+		return req_send_ud(qp, now);
 
 	rove_train_begin(&b.train, &qp->path, &qp->req_half.route);
 	b.train.cpu = qp->tx_cpu;

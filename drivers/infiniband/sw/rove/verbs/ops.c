@@ -21,6 +21,7 @@
 #include "v_ah.h"
 #include "v_cq.h"
 #include "v_ctx.h"
+#include "v_mcast.h"
 #include "v_mr.h"
 #include "v_mw.h"
 #include "v_qp.h"
@@ -65,6 +66,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.alloc_mw = rove_alloc_mw,
 	.alloc_pd = rove_alloc_pd,
 	.alloc_ucontext = rove_alloc_ucontext,
+	.attach_mcast = rove_attach_mcast,
 	.create_ah = rove_create_ah,
 	.create_cq = rove_create_cq,
 	.create_qp = rove_create_qp,
@@ -75,6 +77,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.dealloc_ucontext = rove_dealloc_ucontext,
 	.dereg_mr = rove_dereg_mr,
 	.destroy_ah = rove_destroy_ah,
+	.detach_mcast = rove_detach_mcast,
 	.destroy_cq = rove_destroy_cq,
 	.destroy_qp = rove_destroy_qp,
 	.destroy_srq = rove_destroy_srq,

@@ -38,6 +38,9 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_fast_reg_page_list_len = ROVE_FAST_PAGES;
 	attr->max_pd = MANY;
 	attr->max_ah = MANY;
+	attr->max_mcast_grp = MANY;
+	attr->max_mcast_qp_attach = MANY;
+	attr->max_total_mcast_qp_attach = MANY;
 	attr->max_qp_rd_atom = ROVE_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = ROVE_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = MANY;
