@@ -180,7 +180,7 @@ def local_use(_, x, y):
     """As lkey it is refused."""
     memory = y.memory(4096, BINDABLE)
     window = Window(y, e.IBV_MW_TYPE_1)
-    window.bind(1, memory, 0, 4096)
+    window.bind(1, memory, 0, 4096, REMOTE | e.IBV_ACCESS_LOCAL_WRITE)
     y.sent_well([1])
     memory.lkey = window.rkey
     y.send(2, SEND, [memory.sge()])
@@ -313,7 +313,7 @@ for _kind, _type in (("1", e.IBV_MW_TYPE_1), ("2", e.IBV_MW_TYPE_2)):
             ("to a region without the right", plain_region),
             ("for writing what cannot be written", read_only_region),
             ("with rights that windows do not have",
-             lambda y, w, m: w.bind(1, m, 0, 10, e.IBV_ACCESS_LOCAL_WRITE))):
+             lambda y, w, m: w.bind(1, m, 0, 10, e.IBV_ACCESS_MW_BIND))):
         test(f"no bind, type {_kind}: {_name}")(bad_bind(_type, _make))
 test("no bind, type 2: of nothing")(
     bad_bind(e.IBV_MW_TYPE_2, lambda y, w, m: w.bind(1, m, 0, 0)))

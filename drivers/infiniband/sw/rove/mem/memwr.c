@@ -11,7 +11,8 @@
 #define VARIANT		0xffU
 #define ACCESS_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 #define ACCESS_FAST	(IB_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IB_ACCESS_OPTIONAL)
-#define ACCESS_WINDOW	(ACCESS_REMOTE | IB_ZERO_BASED | IB_ACCESS_OPTIONAL)
+/* Local write is the region's affair; programs name it, and adapters take it. */
+#define ACCESS_WINDOW	(ACCESS_REMOTE | IB_ACCESS_LOCAL_WRITE | IB_ZERO_BASED | IB_ACCESS_OPTIONAL)
 #define ACCESS_WRITES	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 
 /* ---- valid or not ---------------------------------------------------------- */
