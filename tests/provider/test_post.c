@@ -520,6 +520,66 @@ TEST(windows)
 	teardown();
 }
 
+/* ATOMIC WRITE by both interfaces, FLUSH by one; their bytes and fields in the header. */
+TEST(place_operations)
+{
+	uint64_t data = 0x1122334455667788, buf[FAKE_WQE_SIZE / 8];
+	struct ibv_sge sge = { .addr = (uintptr_t)&data, .length = 8, .lkey = 0xbad };
+	struct ibv_send_wr wr = {
+		.wr_id = 5,
+		.opcode = IBV_WR_ATOMIC_WRITE,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = { .remote_addr = 0x7008, .rkey = 0x99 },
+	};
+	struct rove_swqe *wqe = (void *)buf;
+	enum rove_fault fault;
+	struct fake_qp fq;
+	struct ibv_qp *qp;
+	int i;
+
+	setup();
+	qp = rts_qp(IBV_QPT_RC);
+	fq = fake_qp(qp);
+	CHECK_EQ(post_send(qp, &wr), 0);
+	ex(qp)->wr_start(ex(qp));
+	ex(qp)->wr_id = 5;
+	ex(qp)->wr_flags = IBV_SEND_SIGNALED;
+	ex(qp)->wr_atomic_write(ex(qp), 0x99, 0x7008, &data);
+	ex(qp)->wr_flush(ex(qp), 0x98, 0x7000, UINT32_MAX, 1, 1);
+	CHECK_EQ(ex(qp)->wr_complete(ex(qp)), 0);
+	data = 0;
+
+	for (i = 0; i < 2; i++) {
+		CHECK(fake_take_send(&fq, wqe, &fault));
+		CHECK_EQ(fault, ROVE_FAULT_NONE);
+		CHECK_EQ(wqe->sqe.opcode, ROVE_WR_ATOMIC_WRITE);
+		CHECK_EQ(wqe->sqe.flags, ROVE_WR_SIGNALED);
+		CHECK_EQ(wqe->sqe.atomic.addr, 0x7008);
+		CHECK_EQ(wqe->sqe.atomic.rkey, 0x99);
+		CHECK_EQ(wqe->sqe.atomic.compare_add, 0x1122334455667788);
+		CHECK_EQ(wqe->length, 8);
+	}
+	CHECK(fake_take_send(&fq, wqe, &fault));
+	CHECK_EQ(fault, ROVE_FAULT_NONE);
+	CHECK_EQ(wqe->sqe.opcode, ROVE_WR_FLUSH);
+	CHECK(wqe->sqe.flush.addr == 0x7000 && wqe->sqe.flush.rkey == 0x98 &&
+	      wqe->sqe.flush.length == UINT32_MAX && wqe->sqe.flush.type == 1 &&
+	      wqe->sqe.flush.level == 1);
+
+	ex(qp)->wr_start(ex(qp));
+	ex(qp)->wr_flush(ex(qp), 0x98, 0x7000, 1ULL + UINT32_MAX, 1, 0);
+	CHECK_EQ(ex(qp)->wr_complete(ex(qp)), EINVAL);
+	sge.length = 7;
+	CHECK_EQ(post_send(qp, &wr), EINVAL);
+	sge.length = 8;
+	wr.num_sge = 2;
+	CHECK_EQ(post_send(qp, &wr), EINVAL);
+	destroy(qp);
+	teardown();
+}
+
 TEST(operations_that_do_not_fit_are_refused)
 {
 	struct ibv_send_wr wr = {};
