@@ -64,6 +64,17 @@ verified() {
 		python3 "$SELFTESTS/verify.py" "$RA" "$RB" "$GID_A" "$GID_B" "$1"
 }
 
+# Tests of memory.py whose names have this in them; what it is done to is at A.
+memory() {
+	local log=$T/memory
+
+	SLOW=$SLOW PYTHONDONTWRITEBYTECODE=1 timeout -k 5 $((60 * SLOW)) \
+		python3 "$SELFTESTS/memory.py" "$RB" "$RA" "$GID_B" "$GID_A" "${*//_/ }" >"$log" 2>&1
+	local status=$?
+	cat "$log"
+	[ "$status" = 0 ] && grep -q '^ok' "$log"
+}
+
 for way in "" swapped; do
 	to="rxe to rove"
 	[ -z "$way" ] || to="rove to rxe"
@@ -92,8 +103,15 @@ for way in "" swapped; do
 	for mtu in 256 512 1024 2048 4096; do
 		t "$to: ibv_rc_pingpong at path MTU $mtu" $way pingpong ibv_rc_pingpong -s 16411 -n 100 -m "$mtu"
 	done
+	t "$to: ATOMIC WRITE" $way memory ATOMIC_WRITE:_eight
+	t "$to: no ATOMIC WRITE past the end" $way memory no_ATOMIC_WRITE_past
+	t "$to: a memory window of type 1" $way memory type_1:_bound
 	t "$to: ibv_ud_pingpong" $way pingpong ibv_ud_pingpong -n "$COUNT"
 	t "$to: all operations verified" $way verified "$((COUNT / 20))"
 done
+# Not the other way: rdma_rxe's own windows of type 2 do not pass these.
+t "rxe to rove: a window of type 2" memory type_2:_bound,_invalidated_here
+t "rxe to rove: a window of type 2, invalidated by the peer" memory type_2:_invalidated_by
 t "nothing is left" leaves_nothing
+
 run_tests
