@@ -160,9 +160,6 @@ TEST(qps_that_cannot_be)
 	attr.qp_type = IBV_QPT_RAW_PACKET;
 	CHECK_EQ(create_qp_ex(ctx, &attr), EOPNOTSUPP);
 	attr = good;
-	attr.srq = (void *)&attr;
-	CHECK_EQ(create_qp_ex(ctx, &attr), EOPNOTSUPP);
-	attr = good;
 	attr.comp_mask |= IBV_QP_INIT_ATTR_RX_HASH;
 	CHECK_EQ(create_qp_ex(ctx, &attr), EOPNOTSUPP);
 	attr = good;
