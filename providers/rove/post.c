@@ -20,6 +20,7 @@
 #define OPS_UD		(OP(ROVE_WR_SEND) | OP(ROVE_WR_SEND_IMM))
 #define OPS_UC		(OPS_UD | OP(ROVE_WR_WRITE) | OP(ROVE_WR_WRITE_IMM))
 /* REG_MR is the kernel's. */
+#define OPS_XRC		(OP(ROVE_WR_FETCH_ADD + 1) - 1)
 #define OPS_RC		((OP(ROVE_WR_OPS) - 1) & ~OP(ROVE_WR_REG_MR))
 #define OPS_NO_SGE	(OP(ROVE_WR_LOCAL_INV) | OP(ROVE_WR_BIND_MW) | \
 			 OP(ROVE_WR_ATOMIC_WRITE) | OP(ROVE_WR_FLUSH))
@@ -39,6 +40,8 @@ u32 rove_post_ops(enum ibv_qp_type type)
 	switch (type) {
 	case IBV_QPT_RC:
 		return OPS_RC;
+	case IBV_QPT_XRC_SEND:
+		return OPS_XRC;
 	case IBV_QPT_UC:
 		return OPS_UC;
 	case IBV_QPT_UD:
@@ -104,8 +107,15 @@ static bool has_ah(const struct rove_qp *qp)
 	return qp->ops == OPS_UD;
 }
 
+static bool has_srqn(const struct rove_qp *qp)
+{
+	return qp->vqp.qp.qp_type == IBV_QPT_XRC_SEND;
+}
+
 static int sq_ready(struct rove_qp *qp)
 {
+	if (!qp->hdr)
+		return EINVAL;
 	/* In the error states it is accepted, and flushed by the module. */
 	return qp->vqp.qp.state < IBV_QPS_RTS ? EINVAL : 0;
 }
@@ -196,6 +206,12 @@ static int sqe_set_ud(struct rove_sqe *sqe, struct ibv_ah *ah, u32 qpn, u32 qkey
 	sqe->ud.qpn = qpn;
 	sqe->ud.qkey = qkey;
 	return 0;
+}
+
+/* The same place for all operations. */
+static void sqe_set_srqn(struct rove_sqe *sqe, u32 srqn)
+{
+	sqe->rdma.srqn = srqn;
 }
 
 static int sqe_copy_sges(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv_sge *sg_list,
@@ -305,6 +321,8 @@ static int set_target(struct rove_qp *qp, struct rove_sqe *sqe, const struct ibv
 			       wr->wr.atomic.compare_add, 0);
 		break;
 	}
+	if (has_srqn(qp))
+		sqe_set_srqn(sqe, wr->qp_type.xrc.remote_srqn);
 	if (!has_ah(qp))
 		return 0;
 	return sqe_set_ud(sqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
@@ -437,9 +455,14 @@ int rove_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 	int err, kick_err;
 	bool asleep;
 
+	/* With an SRQ, and for XRC, there is no queue. */
+	if (!qp->hdr || !(qp->rq.ring.mask + 1)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
 	pthread_spin_lock(&qp->rq.lock);
 	start = qp->rq.ring.head;
-	err = ibqp->state == IBV_QPS_RESET || ibqp->srq ? EINVAL : 0;
+	err = ibqp->state == IBV_QPS_RESET ? EINVAL : 0;
 	while (!err && wr) {
 		if (wq_has_room(&qp->rq))
 			err = rove_post_fill_recv(&qp->rq.ring, qp->rq.max_sge, wr);
@@ -475,7 +498,7 @@ static void wr_finish(struct rove_qp *qp)
 {
 	if (!qp->wr_sqe)
 		return;
-	if (has_ah(qp) && !qp->wr_addressed)
+	if ((has_ah(qp) || has_srqn(qp)) && !qp->wr_addressed)
 		wr_fail(qp, EINVAL);
 	else
 		qp->sq.ring.head++;
@@ -618,6 +641,19 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, u32 qpn, u
 	qp->wr_addressed = true;
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ibqp, u32 srqn)
+{
+	struct rove_qp *qp = to_rove_qp_ex(ibqp);
+
+	if (!qp->wr_sqe)
+		return;
+	if (has_srqn(qp))
+		sqe_set_srqn(qp->wr_sqe, srqn);
+	else
+		wr_fail(qp, EINVAL);
+	qp->wr_addressed = true;
+}
+
 static void wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	struct rove_qp *qp = to_rove_qp_ex(ibqp);
@@ -741,6 +777,7 @@ void rove_post_init_ex(struct rove_qp *qp, u64 flags)
 	qpx->wr_set_inline_data = wr_set_inline_data;
 	qpx->wr_set_inline_data_list = wr_set_inline_data_list;
 	qpx->wr_set_ud_addr = wr_set_ud_addr;
+	qpx->wr_set_xrc_srqn = wr_set_xrc_srqn;
 
 	if (flags & IBV_QP_EX_WITH_SEND)
 		qpx->wr_send = wr_send;

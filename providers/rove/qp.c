@@ -9,6 +9,7 @@
 #include "rove.h"
 
 #define SUPPORTED_COMP_MASK	(IBV_QP_INIT_ATTR_PD |			\
+				 IBV_QP_INIT_ATTR_XRCD |		\
 				 IBV_QP_INIT_ATTR_CREATE_FLAGS |	\
 				 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 
@@ -78,14 +79,21 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 {
 	u32 ops = rove_post_ops(attr->qp_type);
 
-	if (!ops || !check_comp_mask(attr->comp_mask, SUPPORTED_COMP_MASK))
+	if ((!ops && attr->qp_type != IBV_QPT_XRC_RECV) || !check_comp_mask(attr->comp_mask, SUPPORTED_COMP_MASK))
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
 	    !check_comp_mask(attr->send_ops_flags, rove_post_ex_flags(ops)))
 		return EOPNOTSUPP;
-	return attr->send_cq && attr->recv_cq ? 0 : EINVAL;
+	switch (attr->qp_type) {
+	case IBV_QPT_XRC_RECV:
+		return 0;
+	case IBV_QPT_XRC_SEND:
+		return attr->send_cq ? 0 : EINVAL;
+	default:
+		return attr->send_cq && attr->recv_cq ? 0 : EINVAL;
+	}
 }
 
 static bool queue_ok(u32 entries, u32 stride, u32 offset, u32 length)
@@ -107,7 +115,7 @@ static bool resp_ok(const struct urove_create_qp_resp *resp, const struct ibv_qp
 	    sizeof(struct rove_sqe) + (u64)resp->max_inline > resp->sq_stride ||
 	    resp->max_inline > UINT16_MAX)
 		return false;
-	/* None with an SRQ. */
+	/* None with an SRQ, and for XRC. */
 	return !resp->rq_entries ||
 	       (queue_ok(resp->rq_entries, resp->rq_stride, resp->rq_offset, resp->length) &&
 		sizeof(struct rove_rqe) + recv_sges <= resp->rq_stride);
@@ -166,6 +174,50 @@ static int map_queues(struct rove_context *ctx, struct rove_qp *qp,
 	return 0;
 }
 
+/*
+ * The target of XRC is kept by the kernel, and has no queues: a handle to change its
+ * state. Its completions belong to SRQs.
+ */
+static struct ibv_qp *create_target(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	struct urove_create_qp_resp resp = {};
+	struct urove_create_qp cmd = {};
+	struct rove_qp *qp;
+	int err;
+
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	err = rove_cmd_create_qp(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
+				 &resp.ibv_resp, sizeof(resp));
+	if (err) {
+		free(qp);
+		errno = err;
+		return NULL;
+	}
+	return &qp->vqp.qp;
+}
+
+struct ibv_qp *rove_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
+{
+	struct ib_uverbs_create_qp_resp resp = {};
+	struct ibv_open_qp cmd = {};
+	struct rove_qp *qp;
+	int err;
+
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	err = ibv_cmd_open_qp(ctx, &qp->vqp, sizeof(qp->vqp), attr, &cmd, sizeof(cmd),
+			      &resp, sizeof(resp));
+	if (err) {
+		free(qp);
+		errno = err;
+		return NULL;
+	}
+	return &qp->vqp.qp;
+}
+
 struct ibv_qp *rove_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rove_context *ctx = to_rove_ctx(ibctx);
@@ -179,6 +231,8 @@ struct ibv_qp *rove_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_a
 		errno = err;
 		return NULL;
 	}
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return create_target(ibctx, attr);
 
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
@@ -239,7 +293,7 @@ static void clean_cqs(struct rove_qp *qp)
 	struct ibv_qp *ibqp = &qp->vqp.qp;
 
 	rove_cq_clean(to_rove_cq(ibqp->send_cq), ibqp->qp_num);
-	if (ibqp->recv_cq != ibqp->send_cq)
+	if (ibqp->recv_cq && ibqp->recv_cq != ibqp->send_cq)
 		rove_cq_clean(to_rove_cq(ibqp->recv_cq), ibqp->qp_num);
 }
 
@@ -278,7 +332,7 @@ int rove_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_modify_qp cmd = {};
 
-	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET && to_rove_qp(ibqp)->hdr)
 		return modify_to_reset(to_rove_qp(ibqp), attr, mask);
 	return ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 }
@@ -300,9 +354,11 @@ int rove_destroy_qp(struct ibv_qp *ibqp)
 	if (err)
 		return err;
 
-	clean_cqs(qp);
-	table_remove(to_rove_ctx(ibqp->context), qp);
-	destroy_queues(qp);
+	if (qp->hdr) {
+		clean_cqs(qp);
+		table_remove(to_rove_ctx(ibqp->context), qp);
+		destroy_queues(qp);
+	}
 	free(qp);
 	return 0;
 }

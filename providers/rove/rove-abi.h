@@ -20,6 +20,8 @@ DECLARE_DRV_CMD(urove_create_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,
 		rove_create_qp_req, rove_create_qp_resp);
 DECLARE_DRV_CMD(urove_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
 		rove_create_srq_req, rove_create_srq_resp);
+DECLARE_DRV_CMD(urove_create_xsrq, IB_USER_VERBS_CMD_CREATE_XSRQ,
+		rove_create_srq_req, rove_create_srq_resp);
 DECLARE_DRV_CMD(urove_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
 		rove_modify_srq_req, empty);
 DECLARE_DRV_CMD(urove_create_ah, IB_USER_VERBS_CMD_CREATE_AH,

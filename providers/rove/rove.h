@@ -71,7 +71,7 @@ struct rove_qp {
 	struct verbs_qp vqp;
 	struct rove_wq sq;
 	struct rove_wq rq;
-	struct rove_qp_hdr *hdr;
+	struct rove_qp_hdr *hdr;	/* NULL: XRC target, which has no queues */
 	size_t length;			/* of the mapped area */
 	u32 db_slot;
 	u32 max_inline;
@@ -81,7 +81,7 @@ struct rove_qp {
 	u32 wr_start;			/* sq.ring.head then */
 	int wr_err;			/* first error since */
 	struct rove_sqe *wr_sqe;	/* WR that setters may still change */
-	bool wr_addressed;		/* UD: it has an address */
+	bool wr_addressed;		/* UD: it has an address; XRC: an SRQ */
 };
 
 struct rove_srq {
@@ -154,12 +154,15 @@ int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 int rove_dereg_mr(struct verbs_mr *mr);
 struct ibv_mw *rove_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int rove_dealloc_mw(struct ibv_mw *mw);
+struct ibv_xrcd *rove_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr);
+int rove_close_xrcd(struct ibv_xrcd *xrcd);
 struct ibv_ah *rove_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rove_destroy_ah(struct ibv_ah *ah);
 
 /* qp.c */
 struct ibv_qp *rove_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *rove_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *rove_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr);
 int rove_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int rove_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr);
@@ -178,6 +181,8 @@ void rove_post_init_ex(struct rove_qp *qp, u64 flags);
 
 /* srq.c */
 struct ibv_srq *rove_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+struct ibv_srq *rove_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr);
+int rove_get_srq_num(struct ibv_srq *srq, u32 *num);
 int rove_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int rove_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int rove_destroy_srq(struct ibv_srq *srq);

@@ -46,12 +46,34 @@ static void use_area(struct rove_srq *srq, const struct area *a, u32 head)
 	srq->ring.head = head;
 }
 
+/* It exists in the module, which described it. */
+static int init_srq(struct ibv_context *ctx, struct rove_srq *srq,
+		    const struct rove_create_srq_resp *resp)
+{
+	struct area a = {
+		.length = resp->length,
+		.entries = resp->entries,
+		.stride = resp->stride,
+	};
+	int err;
+
+	err = map_area(ctx, &a, resp->offset);
+	if (err) {
+		ibv_cmd_destroy_srq(&srq->vsrq.srq);
+		return err;
+	}
+	use_area(srq, &a, 0);
+	srq->max_sge = resp->max_sge;
+	pthread_spin_init(&srq->lock, PTHREAD_PROCESS_PRIVATE);
+	pthread_mutex_init(&srq->resize_mutex, NULL);
+	return 0;
+}
+
 struct ibv_srq *rove_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	struct urove_create_srq_resp resp = {};
 	struct urove_create_srq cmd = {};
 	struct rove_srq *srq;
-	struct area a;
 	int err;
 
 	srq = calloc(1, sizeof(*srq));
@@ -60,29 +82,54 @@ struct ibv_srq *rove_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 
 	err = ibv_cmd_create_srq(pd, &srq->vsrq.srq, attr, &cmd.ibv_cmd, sizeof(cmd),
 				 &resp.ibv_resp, sizeof(resp));
-	if (err)
-		goto err_free;
-	a = (struct area){
-		.length = resp.length,
-		.entries = resp.entries,
-		.stride = resp.stride,
-	};
-	err = map_area(pd->context, &a, resp.offset);
-	if (err)
-		goto err_destroy;
-
-	use_area(srq, &a, 0);
-	srq->max_sge = resp.max_sge;
-	pthread_spin_init(&srq->lock, PTHREAD_PROCESS_PRIVATE);
-	pthread_mutex_init(&srq->resize_mutex, NULL);
+	if (!err)
+		err = init_srq(pd->context, srq, &resp.drv_payload);
+	if (err) {
+		free(srq);
+		errno = err;
+		return NULL;
+	}
 	return &srq->vsrq.srq;
+}
 
-err_destroy:
-	ibv_cmd_destroy_srq(&srq->vsrq.srq);
-err_free:
-	free(srq);
-	errno = err;
-	return NULL;
+struct ibv_srq *rove_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr)
+{
+	struct urove_create_xsrq_resp resp = {};
+	struct urove_create_xsrq cmd = {};
+	struct rove_srq *srq;
+	int err;
+
+	if (!check_comp_mask(attr->comp_mask, IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+					      IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ) ||
+	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC &&
+	     attr->srq_type != IBV_SRQT_XRC)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return NULL;
+
+	err = ibv_cmd_create_srq_ex(ctx, &srq->vsrq, attr, &cmd.ibv_cmd, sizeof(cmd),
+				    &resp.ibv_resp, sizeof(resp));
+	if (!err)
+		err = init_srq(ctx, srq, &resp.drv_payload);
+	if (err) {
+		free(srq);
+		errno = err;
+		return NULL;
+	}
+	return &srq->vsrq.srq;
+}
+
+int rove_get_srq_num(struct ibv_srq *ibsrq, u32 *num)
+{
+	struct rove_srq *srq = to_rove_srq(ibsrq);
+
+	if (srq->vsrq.srq_type != IBV_SRQT_XRC)
+		return EOPNOTSUPP;
+	*num = srq->vsrq.srq_num;
+	return 0;
 }
 
 static int modify(struct rove_srq *srq, struct ibv_srq_attr *attr, int mask, u32 step)

@@ -180,6 +180,37 @@ int rove_dealloc_mw(struct ibv_mw *mw)
 	return err;
 }
 
+struct ibv_xrcd *rove_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr)
+{
+	struct ib_uverbs_open_xrcd_resp resp = {};
+	struct ibv_open_xrcd cmd = {};
+	struct verbs_xrcd *xrcd;
+	int err;
+
+	xrcd = calloc(1, sizeof(*xrcd));
+	if (!xrcd)
+		return NULL;
+
+	err = ibv_cmd_open_xrcd(ctx, xrcd, sizeof(*xrcd), attr, &cmd, sizeof(cmd),
+				&resp, sizeof(resp));
+	if (err) {
+		free(xrcd);
+		errno = err;
+		return NULL;
+	}
+	return &xrcd->xrcd;
+}
+
+int rove_close_xrcd(struct ibv_xrcd *ibxrcd)
+{
+	struct verbs_xrcd *xrcd = container_of(ibxrcd, struct verbs_xrcd, xrcd);
+	int err = ibv_cmd_close_xrcd(xrcd);
+
+	if (!err)
+		free(xrcd);
+	return err;
+}
+
 struct ibv_ah *rove_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct urove_create_ah_resp resp = {};

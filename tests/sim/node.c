@@ -103,6 +103,8 @@ static void read_wqe(struct node *n, struct msg *m, struct rove_swqe *w)
 		slot.sqe.rdma.addr = m->va;
 		slot.sqe.rdma.rkey = m->rkey;
 	}
+	if (n->limits.xrc)
+		slot.sqe.rdma.srqn = SRQN;
 	if (m->flags & ROVE_WR_INLINE) {
 		slot.sqe.num = m->len;
 		memcpy(slot.data, m->buf, m->len);
@@ -552,6 +554,11 @@ void node_receive(struct node *n, const struct packet *p)
 		CHECK(!pkt.ackreq && rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST,
 		      "UC: asks for an answer, or is one");
 	trace(n, "< op %02x psn %06x len %u", pkt.opcode, pkt.psn, pkt.len);
+	CHECK((pkt.opcode & ROVE_TR_MASK) == (n->world->xrc ? ROVE_TR_XRC : ROVE_TR_RC),
+	      "transport");
+	pkt.opcode &= ROVE_OP_MASK;
+	if (rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST)
+		CHECK(pkt.srqn == (n->world->xrc ? SRQN : 0), "SRQ number %x", pkt.srqn);
 	if (rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST)
 		receive_request(n, &pkt, p->bytes + pkt.hlen);
 	else

@@ -325,6 +325,7 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	struct world *w = n->world;
 
 	q->type = ROVE_QPT_RC;
+	q->xrc = w->xrc;
 	q->timeout = 8 + sim_below(w, 3);
 	/* A lossy wire may lose any number of times in a row. */
 	q->retry_cnt = w->kind == LOSSY ? 255 : sim_below(w, 8);
@@ -346,6 +347,7 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	}
 
 	r->type = ROVE_QPT_RC;
+	r->xrc = w->xrc;
 	r->min_rnr_timer = 1 + sim_below(w, 12);
 	r->remote_write = true;
 	r->remote_read = true;
@@ -369,6 +371,7 @@ static void make_node(struct world *w, u32 i)
 	n->out = &w->wire[i];
 	n->limits.max_inline = MAX_INLINE;
 	n->limits.max_sge = 4;
+	n->limits.xrc = w->xrc;
 	n->limits.ops = (1U << ROVE_WR_OPS) - 1;
 	n->slots = malloc((size_t)SQ_ENTRIES * stride);
 	rove_req_init(&n->req, n->slots, SQ_ENTRIES, stride);
@@ -410,6 +413,7 @@ void scene_make(struct world *w)
 	w->kind = PICK(w, LOSSY, LOSSY, LOSSY, LOSSY, LOSSY, CLEAN, DEAD, FAULTY, UNRELIABLE,
 		       UNRELIABLE);
 	w->rnr = w->kind == LOSSY && !sim_below(w, 3);
+	w->xrc = !sim_below(w, 4);
 	pmtu = PICK(w, 256, 256, 512, 1024, 4096);
 	rd = 1 + sim_below(w, MAX_RD);
 	make_node(w, 0);
@@ -455,8 +459,8 @@ void scene_print(const struct world *w)
 {
 	static const char *const names[KINDS] = { "lossy", "clean", "dead", "faulty", "unreliable" };
 
-	printf("seed %llu: %s%s\n", (unsigned long long)w->seed, names[w->kind],
-	       w->rnr ? ", late receives" : "");
+	printf("seed %llu: %s%s%s\n", (unsigned long long)w->seed, names[w->kind],
+	       w->rnr ? ", late receives" : "", w->xrc ? ", XRC" : "");
 	print_node(&w->node[0]);
 	print_node(&w->node[1]);
 }

@@ -27,6 +27,7 @@
 #define RO_KEY		0x100
 #define RW_KEY		0x200
 #define COUNTER_KEY	0x300
+#define SRQN		0x123	/* of both, XRC */
 #define BASE_VA		0x7f0012340000ULL
 
 /* One message of the programme that a node's application runs. */
@@ -139,6 +140,7 @@ struct world {
 	u64 now;
 	u8 kind;
 	bool rnr;		/* receives are posted late */
+	bool xrc;		/* XRC, not RC */
 	struct node node[2];
 	struct wire wire[2];
 	struct packet **heap;

@@ -73,7 +73,7 @@ bool wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 	w->packets++;
 	trace(from, "> op %02x psn %06x len %u%s%s", seg->pkt.opcode, seg->pkt.psn, seg->pkt.len,
 	      seg->pkt.ackreq ? " ackreq" : "", seg->resend ? " again" : "");
-	if (seg->pkt.opcode == ROVE_OP_ACK)
+	if ((seg->pkt.opcode & ROVE_OP_MASK) == ROVE_OP_ACK)
 		trace(from, "  syndrome %02x msn %x", seg->pkt.syndrome, seg->pkt.msn);
 	if (wire->dead_at && w->now >= wire->dead_at)
 		return false;

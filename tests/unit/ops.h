@@ -56,6 +56,29 @@ static const struct op ops[] = {
 	{ 0x64, "D",  "only",   true },		/* UD SEND */
 	{ 0x65, "DI", "only",   true },
 	{ 0x81, "",   "",       true },		/* CNP */
+	{ 0xa0, "X",   "first",  true },		/* XRC, as RC */
+	{ 0xa1, "X",   "middle", true },
+	{ 0xa2, "X",   "last",   true },
+	{ 0xa3, "XI",  "last",   true },
+	{ 0xa4, "X",   "only",   true },
+	{ 0xa5, "XI",  "only",   true },
+	{ 0xa6, "XR",  "first",  true },
+	{ 0xa7, "X",   "middle", true },
+	{ 0xa8, "X",   "last",   true },
+	{ 0xa9, "XI",  "last",   true },
+	{ 0xaa, "XR",  "only",   true },
+	{ 0xab, "XRI", "only",   true },
+	{ 0xac, "XR",  "only",   false },
+	{ 0xad, "E",   "first",  true },
+	{ 0xae, "",    "middle", true },
+	{ 0xaf, "E",   "last",   true },
+	{ 0xb0, "E",   "only",   true },
+	{ 0xb1, "E",   "",       false },
+	{ 0xb2, "EK",  "",       false },
+	{ 0xb3, "XA",  "only",   false },
+	{ 0xb4, "XA",  "only",   false },
+	{ 0xb6, "XV",  "last",   true },
+	{ 0xb7, "XV",  "only",   true },
 };
 
 static inline const struct op *op_find(u8 code)

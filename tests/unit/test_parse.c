@@ -27,6 +27,9 @@ static void encode(u8 *p, const struct op *op, const struct rove_pkt *k)
 	p = put(p, k->psn, 3);
 	for (h = op->hdrs; *h; h++) {
 		switch (*h) {
+		case 'X':
+			p = put(put(p, 0, 1), k->srqn, 3);
+			break;
 		case 'D':
 			p = put(put(p, k->qkey, 4), k->sqpn, 4);
 			break;
@@ -106,6 +109,8 @@ static struct rove_pkt random_pkt(const struct op *op, u32 *seed)
 		k.flush_type = unit_rand(seed) & 15;
 		k.flush_level = unit_rand(seed) & 3;
 	}
+	if (strchr(op->hdrs, 'X'))
+		k.srqn = unit_rand(seed) & 0xffffff;
 	if (strchr(op->hdrs, 'D')) {
 		k.qkey = unit_rand(seed);
 		k.sqpn = unit_rand(seed) & 0xffffff;
@@ -137,6 +142,7 @@ static void check_same(const struct rove_pkt *a, const struct rove_pkt *b)
 	CHECK_EQ(a->inv_rkey, b->inv_rkey);
 	CHECK_EQ(a->qkey, b->qkey);
 	CHECK_EQ(a->sqpn, b->sqpn);
+	CHECK_EQ(a->srqn, b->srqn);
 }
 
 /* From a buffer that ends where parse must stop to read. */
@@ -414,6 +420,32 @@ TEST(build_keeps_to_24_bits)
 	ack.msn = 0xff456789;
 	CHECK_EQ(rove_build(hdr, &ack), 16);
 	CHECK_MEM(hdr + 12, "\x61\x45\x67\x89", 4);
+}
+
+/* Bytes by hand: the SRQ number is right behind the BTH, its upper byte is reserved. */
+TEST(xrceth)
+{
+	static const u8 bytes[] = {
+		0xaa, 0x40, 0xff, 0xff, 0x00, 0x12, 0x34, 0x56, 0x80, 0x00, 0x00, 0x01,
+		0x00, 0xab, 0xcd, 0xef,
+		0x00, 0x00, 0x7f, 0x00, 0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x55,
+		0x00, 0x00, 0x00, 0x08,
+	};
+	struct rove_pkt k = {
+		.opcode = ROVE_TR_XRC | ROVE_OP_WRITE_ONLY, .migreq = true, .ackreq = true,
+		.pkey = 0xffff, .dqpn = 0x123456, .psn = 1, .srqn = 0xffabcdef,
+		.va = 0x7f0000001000, .rkey = 0x55, .dma_len = 8, .len = 8,
+	};
+	u8 hdr[ROVE_MAX_HDR] = {};
+	struct rove_pkt got;
+
+	CHECK_EQ(rove_build(hdr, &k), sizeof(bytes));
+	CHECK_MEM(hdr, bytes, sizeof(bytes));
+	hdr[12] = 0xff;
+	CHECK_EQ(rove_parse(hdr, sizeof(bytes) + 8 + 4, &got), ROVE_DROP_NONE);
+	CHECK_EQ(got.srqn, 0xabcdef);
+	CHECK_EQ(got.va, k.va);
+	CHECK_EQ(got.len, 8);
 }
 
 TEST(build_pads_payload_only)

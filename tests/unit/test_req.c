@@ -1138,3 +1138,27 @@ TEST(uc_send_queue_errors)
 	rove_req_handed_over(&q, now);
 	CHECK_EQ(rove_req_take_events(&q), ROVE_QPE_SQ_DRAINED);
 }
+
+/* XRC: its own opcodes, and the SRQ of each request; responses come as RC's. */
+TEST(xrc)
+{
+	setup();
+	q.conf.xrc = true;
+	post(ROVE_WR_SEND, MTU + 1, 0)->sqe.rdma.srqn = 0x77;
+	post(ROVE_WR_WRITE, 4, 0)->sqe.rdma.srqn = 0x78;
+	post(ROVE_WR_FETCH_ADD, 8, 0)->sqe.atomic.srqn = 0x79;
+	sends(ROVE_TR_XRC | ROVE_OP_SEND_FIRST, 0, MTU);
+	CHECK_EQ(seg.pkt.srqn, 0x77);
+	sends(ROVE_TR_XRC | ROVE_OP_SEND_LAST, 1, 1);
+	CHECK_EQ(seg.pkt.srqn, 0x77);
+	sends(ROVE_TR_XRC | ROVE_OP_WRITE_ONLY, 2, 4);
+	CHECK_EQ(seg.pkt.srqn, 0x78);
+	sends(ROVE_TR_XRC | ROVE_OP_FETCH_ADD, 3, 0);
+	CHECK_EQ(seg.pkt.srqn, 0x79);
+	CHECK_EQ(ack(2), ROVE_REQ_DONE);
+	CHECK_EQ(get(ROVE_OP_ATOMIC_ACK, 3, 0, 0), ROVE_REQ_PLACE_VALUE);
+	rove_req_placed(&q, 0, now);
+	CHECK(rove_req_reap(&q, &comp) && !comp.fault);
+	CHECK(rove_req_reap(&q, &comp) && !comp.fault);
+	CHECK(rove_req_reap(&q, &comp) && !comp.fault);
+}

@@ -691,6 +691,86 @@ TEST(foreign_packets)
 	answers_nothing();
 }
 
+/* XRC: opcodes come as RC's, and leave as its own; each request names an SRQ. */
+TEST(xrc)
+{
+	struct rove_pkt pkt = request(ROVE_OP_SEND_FIRST, 0, MTU);
+
+	setup();
+	r.conf.xrc = true;
+	pkt.srqn = 5;
+	rove_resp_packet(&r, &pkt, &act);
+	CHECK_EQ(act.kind, ROVE_RESP_GET_RQE);
+	CHECK_EQ(give_rqe(3 * MTU), ROVE_RESP_PLACE_RQE);
+	result(0);
+	pkt = request(ROVE_OP_SEND_LAST, 1, 8);
+	pkt.srqn = 5;
+	rove_resp_packet(&r, &pkt, &act);
+	CHECK_EQ(act.kind, ROVE_RESP_PLACE_RQE);
+	result(0);
+	CHECK(rove_resp_reap(&r, &comp) && !comp.fault && comp.byte_len == MTU + 8);
+	answers(ROVE_TR_XRC | ROVE_OP_ACK, 1, 0x1f);
+
+	/* A READ, answered again only for the same SRQ. */
+	pkt = request(ROVE_OP_READ_REQ, 2, 0);
+	pkt.srqn = 9;
+	pkt.dma_len = 2 * MTU;
+	rove_resp_packet(&r, &pkt, &act);
+	CHECK_EQ(act.kind, ROVE_RESP_CHECK_READ);
+	result(0);
+	CHECK(rove_resp_next(&r, &seg));
+	CHECK_EQ(seg.pkt.opcode & ROVE_TR_MASK, ROVE_TR_XRC);
+	CHECK_EQ(seg.srqn, 9);
+	while (rove_resp_next(&r, &seg))
+		CHECK_EQ(seg.pkt.opcode & ROVE_TR_MASK, ROVE_TR_XRC);
+	pkt.srqn = 8;
+	rove_resp_packet(&r, &pkt, &act);
+	drops(act.kind, ROVE_DROP_DUP);
+	/* What the stack dropped is owed again. */
+	rove_resp_seg_dropped(&r, &seg);
+	CHECK(rove_resp_next(&r, &seg));
+}
+
+/* A message that goes on for another SRQ. */
+TEST(xrc_changes_its_mind)
+{
+	struct rove_pkt pkt = request(ROVE_OP_SEND_FIRST, 0, MTU);
+
+	setup();
+	r.conf.xrc = true;
+	pkt.srqn = 5;
+	rove_resp_packet(&r, &pkt, &act);
+	give_rqe(3 * MTU);
+	result(0);
+	pkt = request(ROVE_OP_SEND_LAST, 1, 8);
+	pkt.srqn = 6;
+	rove_resp_packet(&r, &pkt, &act);
+	CHECK_EQ(act.kind, ROVE_RESP_DONE);
+	CHECK(r.broken);
+	CHECK(rove_resp_next(&r, &seg));
+	CHECK_EQ(seg.pkt.opcode, ROVE_TR_XRC | ROVE_OP_ACK);
+	CHECK_EQ(seg.pkt.syndrome, 0x61);
+	CHECK(rove_resp_reap(&r, &comp) && comp.fault);
+}
+
+/* No such SRQ: refused, and no completion, since nothing was taken. */
+TEST(xrc_nowhere)
+{
+	struct rove_pkt pkt = request(ROVE_OP_SEND_ONLY, 0, 8);
+
+	setup();
+	r.conf.xrc = true;
+	pkt.srqn = 5;
+	rove_resp_packet(&r, &pkt, &act);
+	CHECK_EQ(act.kind, ROVE_RESP_GET_RQE);
+	CHECK_EQ(result(ROVE_FAULT_REQ_INVALID), ROVE_RESP_DONE);
+	CHECK(r.broken && !rove_resp_reap(&r, &comp));
+	CHECK(rove_resp_next(&r, &seg));
+	CHECK_EQ(seg.pkt.syndrome, 0x61);
+	rove_resp_error(&r);
+	CHECK(!rove_resp_reap(&r, &comp));
+}
+
 TEST(datagrams)
 {
 	struct rove_pkt pkt = request(ROVE_TR_UD | ROVE_OP_SEND_ONLY_IMM, 77, 10);

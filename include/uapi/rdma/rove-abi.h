@@ -238,13 +238,13 @@ struct rove_sqe {
 		struct {
 			__aligned_u64 addr;
 			__u32 rkey;
-			__u32 reserved_60;
+			__u32 srqn;	/* XRC: the peer's SRQ, for SENDs too; else 0 */
 			__aligned_u64 reserved_80[2];
 		} rdma;
 		struct {
 			__aligned_u64 addr;
 			__u32 rkey;
-			__u32 reserved_60;
+			__u32 srqn;	/* in the same place */
 			__aligned_u64 compare_add;
 			__aligned_u64 swap;
 		} atomic;

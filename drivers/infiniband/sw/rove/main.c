@@ -10,6 +10,7 @@
 #include "net/rx.h"
 #include "obj/cq.h"
 #include "obj/qp.h"
+#include "obj/srq.h"
 
 static int __init rove_init(void)
 {
@@ -21,9 +22,12 @@ static int __init rove_init(void)
 	err = rove_cq_init();
 	if (err)
 		goto err_train;
-	err = rove_qp_init();
+	err = rove_srq_init();
 	if (err)
 		goto err_cq;
+	err = rove_qp_init();
+	if (err)
+		goto err_srq;
 	err = rove_sock_init(rove_rx);
 	if (err)
 		goto err_qp;
@@ -41,6 +45,8 @@ err_sock:
 	rove_sock_exit();
 err_qp:
 	rove_qp_exit();
+err_srq:
+	rove_srq_exit();
 err_cq:
 	rove_cq_exit();
 err_train:
@@ -54,6 +60,7 @@ static void __exit rove_exit(void)
 	rove_netdev_exit();
 	rove_sock_exit();
 	rove_qp_exit();
+	rove_srq_exit();
 	rove_cq_exit();
 	rove_train_exit();
 	/* Objects that were freed by RCU callbacks of this module. */

@@ -58,7 +58,7 @@ void rove_cq_get(struct rove_cq *cq)
 
 void rove_cq_put(struct rove_cq *cq)
 {
-	if (!refcount_dec_and_test(&cq->refs))
+	if (!cq || !refcount_dec_and_test(&cq->refs))
 		return;
 	rove_area_put(cq->mem);
 	kfree_rcu(cq, rcu);

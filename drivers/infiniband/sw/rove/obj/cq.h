@@ -57,7 +57,7 @@ struct rove_cq *rove_cq_create(struct rove_dev *dev, struct ib_cq *ib, u32 entri
 void rove_cq_destroy(struct rove_cq *cq);
 
 void rove_cq_get(struct rove_cq *cq);
-void rove_cq_put(struct rove_cq *cq);
+void rove_cq_put(struct rove_cq *cq);	/* NULL is fine */
 
 /*
  * Writes a completion and has the handler called if the CQ is armed. Any context;

@@ -54,13 +54,17 @@ static int check_init(const struct ib_qp_init_attr *init)
 	case IB_QPT_UC:
 	case IB_QPT_UD:
 	case IB_QPT_GSI:
+	case IB_QPT_XRC_INI:
 		break;
+	case IB_QPT_XRC_TGT:
+		/* It has no queues: requests name SRQs. */
+		return init->create_flags || !init->xrcd ? -EINVAL : 0;
 	default:
 		return -EOPNOTSUPP;
 	}
 	if (init->create_flags || init->rwq_ind_tbl || (init->srq && init->qp_type == IB_QPT_GSI))
 		return -EOPNOTSUPP;
-	if (!init->send_cq || !init->recv_cq)
+	if (!init->send_cq || (!init->recv_cq && init->qp_type != IB_QPT_XRC_INI))
 		return -EINVAL;
 	if (cap->max_send_wr > ROVE_MAX_WR || cap->max_send_sge > ROVE_MAX_SGE ||
 	    cap->max_inline_data > ROVE_MAX_INLINE)
@@ -76,11 +80,16 @@ static void set_limits(struct rove_qp *qp, u32 send_sge)
 
 	lim->max_inline = min(qp->sq_stride - (u32)sizeof(struct rove_sqe), ROVE_MAX_INLINE);
 	lim->max_sge = send_sge;
+	lim->xrc = rove_qp_is_xrc(qp);
 	switch (qp->type) {
 	case IB_QPT_RC:
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
 		/* Pages that a kernel user names are believed; processes bind windows. */
 		lim->ops = BIT(ROVE_WR_OPS) - 1;
 		lim->ops &= ~(qp->uctx ? BIT(ROVE_WR_REG_MR) : BIT(ROVE_WR_BIND_MW));
+		if (lim->xrc)
+			lim->ops = BIT(ROVE_WR_FETCH_ADD + 1) - 1;
 		break;
 	case IB_QPT_UC:
 		lim->ops = BIT(ROVE_WR_SEND) | BIT(ROVE_WR_SEND_IMM) | BIT(ROVE_WR_WRITE) |
@@ -97,8 +106,8 @@ static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
 	u32 send_sge = max(cap->max_send_sge, 1U), private;
 	void *slots;
 
-	if (qp->srq) {
-		qp->max_recv_sge = qp->srq->max_sge;
+	if (qp->srq || rove_qp_is_xrc(qp)) {
+		qp->max_recv_sge = qp->srq ? qp->srq->max_sge : ROVE_MAX_SGE;
 		qp->rq_entries = 0;
 	} else {
 		qp->max_recv_sge = max(cap->max_recv_sge, 1U);
@@ -129,7 +138,7 @@ static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
 	cap->max_send_wr = qp->sq_entries;
 	cap->max_recv_wr = qp->rq_entries;
 	cap->max_send_sge = send_sge;
-	cap->max_recv_sge = qp->srq ? 0 : qp->max_recv_sge;
+	cap->max_recv_sge = qp->rq_entries ? qp->max_recv_sge : 0;
 	cap->max_inline_data = qp->limits.max_inline;
 	return 0;
 
@@ -177,6 +186,11 @@ static void init_machines(struct rove_qp *qp)
 		type = ROVE_QPT_RC;
 		qp->transport = ROVE_TR_RC;
 		break;
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		type = ROVE_QPT_RC;
+		qp->transport = ROVE_TR_XRC;
+		break;
 	case IB_QPT_UC:
 		type = ROVE_QPT_UC;
 		qp->transport = ROVE_TR_UC;
@@ -194,11 +208,13 @@ static void init_machines(struct rove_qp *qp)
 		.window = WINDOW_BYTES,
 		.read_window = READ_WINDOW,
 		.read_chunk = READ_CHUNK,
+		.xrc = rove_qp_is_xrc(qp),
 	};
 	qp->resp.conf = (struct rove_resp_conf){
 		.type = type,
 		.pmtu = ROVE_MAX_PMTU,
 		.pkey = ROVE_DEFAULT_PKEY,
+		.xrc = rove_qp_is_xrc(qp),
 	};
 }
 
@@ -268,10 +284,17 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	qp->uctx = uctx;
 	qp->type = init->qp_type;
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->send_cq = rove_cq_of(init->send_cq);
-	qp->recv_cq = rove_cq_of(init->recv_cq);
-	qp->srq = init->srq ? rove_srq_of(init->srq) : NULL;
+	if (qp->type == IB_QPT_XRC_TGT) {
+		/* It outlives the process that made it. */
+		qp->uctx = NULL;
+		qp->xrcd = init->xrcd;
+	} else {
+		qp->send_cq = rove_cq_of(init->send_cq);
+		qp->recv_cq = init->recv_cq ? rove_cq_of(init->recv_cq) : NULL;
+		qp->srq = init->srq ? rove_srq_of(init->srq) : NULL;
+	}
 	qp->recv_pd = qp->srq ? qp->srq->pd : pd;
+	qp->remote_pd = pd;
 	qp->db_slot = ROVE_DB_NO_SLOT;
 	qp->state = IB_QPS_RESET;
 	mutex_init(&qp->mutex);
@@ -291,8 +314,10 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	err = publish(qp);
 	if (err)
 		goto err_rings;
-	rove_cq_get(qp->send_cq);
-	rove_cq_get(qp->recv_cq);
+	if (qp->send_cq)
+		rove_cq_get(qp->send_cq);
+	if (qp->recv_cq)
+		rove_cq_get(qp->recv_cq);
 	return qp;
 
 err_rings:
@@ -339,7 +364,7 @@ void rove_qp_destroy(struct rove_qp *qp)
 	kfree(qp->resp.saved);
 	destroy_rings(qp);
 	rove_cq_put(qp->send_cq);
-	rove_cq_put(qp->recv_cq);
+	rove_cq_put(qp->recv_cq);	/* XRC_TGT: of a work request in hand */
 	call_rcu(&qp->rcu, free_qp);
 }
 
@@ -526,6 +551,10 @@ static void apply_state(struct rove_qp *qp, enum ib_qp_state from, enum ib_qp_st
 		rove_resp_reset(&qp->resp);
 		reset_rings(qp);
 		qp->last_wqe_told = false;
+		if (qp->type == IB_QPT_XRC_TGT) {
+			rove_cq_put(qp->recv_cq);
+			qp->recv_cq = NULL;
+		}
 		break;
 	case IB_QPS_RTR:
 		rove_resp_start(&qp->resp);
@@ -607,7 +636,7 @@ void rove_qp_query(struct rove_qp *qp, struct ib_qp_attr *attr, struct ib_qp_ini
 	attr->cap.max_send_wr = qp->sq_entries;
 	attr->cap.max_recv_wr = qp->rq_entries;
 	attr->cap.max_send_sge = qp->limits.max_sge;
-	attr->cap.max_recv_sge = qp->srq ? 0 : qp->max_recv_sge;
+	attr->cap.max_recv_sge = qp->rq_entries ? qp->max_recv_sge : 0;
 	attr->cap.max_inline_data = qp->limits.max_inline;
 
 	init->event_handler = qp->ib->event_handler;

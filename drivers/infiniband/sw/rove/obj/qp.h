@@ -51,8 +51,9 @@ struct rove_qp {
 	struct rove_cq *send_cq;
 	struct rove_cq *recv_cq;
 	struct rove_srq *srq;		/* NULL: a receive queue of its own */
-	enum ib_qp_type type;		/* RC, UC, UD, GSI */
+	enum ib_qp_type type;		/* RC, UC, UD, GSI, XRC_INI, XRC_TGT */
 	u8 transport;			/* enum rove_transport */
+	struct ib_xrcd *xrcd;		/* XRC_TGT */
 	u32 qpn;
 	u32 db_slot;
 	bool sig_all;
@@ -82,7 +83,9 @@ struct rove_qp {
 	struct rove_resp resp;
 	struct rove_ring rq;		/* consumer side */
 	struct rove_rwqe *rwqe;		/* held receive WQE */
-	struct ib_pd *recv_pd;		/* what its SGEs are checked against */
+	struct ib_pd *recv_pd;		/* what its SGEs are checked against, */
+	struct ib_pd *remote_pd;	/* and R_Keys of requests */
+	struct rove_srq *xsrq;		/* XRC_TGT: what the packet in hand names, or NULL */
 	bool last_wqe_told;		/* since it went to ERR; with an SRQ */
 
 	/* producer side of a kernel QP; irqsave */
@@ -115,6 +118,11 @@ struct rove_ibqp {
 static inline struct rove_qp *rove_qp_of(struct ib_qp *ib)
 {
 	return container_of(ib, struct rove_ibqp, ib)->qp;
+}
+
+static inline bool rove_qp_is_xrc(const struct rove_qp *qp)
+{
+	return qp->type == IB_QPT_XRC_INI || qp->type == IB_QPT_XRC_TGT;
 }
 
 /* Limits of one QP; the device attributes are made of them. */

@@ -477,7 +477,7 @@ static void req_finish(struct rove_qp *qp, bool answer, u64 now)
 	req_reap(qp, now);
 	if (unlikely(req->broken)) {
 		req->broken = false;
-		rove_qp_fail(qp, qp->type != IB_QPT_RC);
+		rove_qp_fail(qp, qp->type != IB_QPT_RC && !qp->limits.xrc);
 	}
 	if (more || (rove_ring_pending(&qp->sq) && rove_req_slot(req)))
 		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
@@ -512,6 +512,8 @@ static void req_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 
 	trace_rove_packet_received(qp->qpn, &rx->pkt);
 	trace_rove_ack_received(qp->qpn, &rx->pkt);
+	if (unlikely(qp->limits.xrc))
+		rx->pkt.opcode &= ROVE_OP_MASK;
 	switch (rove_req_packet(&qp->req, &rx->pkt, now, &place)) {
 	case ROVE_REQ_DONE:
 		break;
@@ -535,13 +537,29 @@ static void req_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 
 /* ---- responder ------------------------------------------------------------ */
 
+/*
+ * XRC: the SRQ that a request names decides on the domain in which it accesses
+ * memory. False: there is none in the XRC domain.
+ */
+static bool resp_name_srq(struct rove_qp *qp, u32 srqn)
+{
+	qp->xsrq = rove_srq_find(qp->xrcd, srqn);
+	if (!qp->xsrq)
+		return false;
+	qp->remote_pd = qp->xsrq->pd;
+	qp->recv_pd = qp->xsrq->pd;
+	return true;
+}
+
 static enum rove_fault resp_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
 {
 	struct rove_mr *mr;
 
 	if (seg->source == ROVE_SEG_NONE || !seg->pkt.len)
 		return ROVE_FAULT_NONE;
-	mr = rove_mr_find(&qp->dev->mrs, seg->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_READ,
+	if (unlikely(qp->xrcd) && !resp_name_srq(qp, seg->srqn))
+		return ROVE_FAULT_REQ_ACCESS;
+	mr = rove_mr_find(&qp->dev->mrs, seg->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_READ,
 			  seg->va, seg->pkt.len);
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
@@ -625,6 +643,10 @@ static void resp_complete(struct rove_qp *qp, const struct rove_resp_comp *comp,
 	}
 	trace_rove_wqe_completed(&cqe);
 	rove_cq_complete(qp->recv_cq, &cqe, comp->solicited || comp->fault);
+	if (unlikely(qp->xrcd)) {
+		rove_cq_put(qp->recv_cq);
+		qp->recv_cq = NULL;
+	}
 }
 
 static void resp_reap(struct rove_qp *qp, const struct rove_rxpkt *rx, u64 now)
@@ -641,6 +663,13 @@ static enum rove_fault resp_get_rqe(struct rove_qp *qp, struct rove_resp_result 
 
 	if (qp->srq) {
 		fault = rove_srq_take(qp->srq, qp->rwqe, &res->empty);
+	} else if (unlikely(qp->xrcd)) {
+		fault = rove_srq_take(qp->xsrq, qp->rwqe, &res->empty);
+		/* The completion may come when the SRQ is gone. */
+		if (!res->empty) {
+			rove_cq_get(qp->xsrq->cq);
+			qp->recv_cq = qp->xsrq->cq;
+		}
 	} else if (rove_ring_pending(&qp->rq)) {
 		fault = rove_wqe_read_recv(qp->rwqe, rove_ring_slot(&qp->rq, qp->rq.head),
 					   qp->max_recv_sge);
@@ -712,7 +741,7 @@ static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_
 {
 	struct resp_place s = { .qp = qp, .va = act->va };
 
-	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_WRITE,
+	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_WRITE,
 			    act->va, act->check_len);
 	if (!s.mr)
 		return ROVE_FAULT_REQ_ACCESS;
@@ -726,7 +755,7 @@ static enum rove_fault resp_check_read(struct rove_qp *qp, const struct rove_res
 {
 	struct rove_mr *mr;
 
-	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_READ,
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_READ,
 			  act->va, act->check_len);
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
@@ -740,7 +769,7 @@ static enum rove_fault resp_atomic(struct rove_qp *qp, const struct rove_resp_ac
 
 	if (act->va & 7)
 		return ROVE_FAULT_REQ_INVALID;
-	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_ATOMIC,
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_ATOMIC,
 			  act->va, sizeof(u64));
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
@@ -765,7 +794,7 @@ static enum rove_fault resp_atomic_write(struct rove_qp *qp, const struct rove_r
 	u64 word;
 	u8 *to = (u8 *)&word;
 
-	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->pd, qp->qpn, IB_ACCESS_REMOTE_WRITE,
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_WRITE,
 			  act->va, sizeof(word));
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
@@ -787,8 +816,8 @@ static enum rove_fault resp_flush_range(struct rove_qp *qp, const struct rove_re
 	/* No region has this right: there is no persistent memory. */
 	if (act->op & IB_FLUSH_PERSISTENT)
 		access |= IB_ACCESS_FLUSH_PERSISTENT;
-	mr = act->whole ? rove_mr_find_whole(t, act->rkey, qp->pd, qp->qpn, access) :
-			  rove_mr_find(t, act->rkey, qp->pd, qp->qpn, access, act->va,
+	mr = act->whole ? rove_mr_find_whole(t, act->rkey, qp->remote_pd, qp->qpn, access) :
+			  rove_mr_find(t, act->rkey, qp->remote_pd, qp->qpn, access, act->va,
 				       act->check_len);
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
@@ -803,11 +832,21 @@ static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 {
 	struct rove_resp_result res;
 	struct rove_resp_act act;
+	bool nowhere = false;
 
 	trace_rove_packet_received(qp->qpn, &rx->pkt);
+	if (unlikely(qp->xrcd)) {
+		rx->pkt.opcode &= ROVE_OP_MASK;
+		nowhere = !resp_name_srq(qp, rx->pkt.srqn);
+	}
 	rove_resp_packet(&qp->resp, &rx->pkt, &act);
 	while (act.kind != ROVE_RESP_DONE && act.kind != ROVE_RESP_DROP) {
 		res = (struct rove_resp_result){};
+		if (unlikely(nowhere)) {
+			res.fault = ROVE_FAULT_REQ_INVALID;
+			rove_resp_result(&qp->resp, &res, &act);
+			continue;
+		}
 		switch (act.kind) {
 		case ROVE_RESP_GET_RQE:
 			res.fault = resp_get_rqe(qp, &res);
@@ -831,7 +870,7 @@ static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 			res.fault = resp_flush_range(qp, &act);
 			break;
 		case ROVE_RESP_INVALIDATE:
-			res.fault = rove_memwr_invalidate(&qp->dev->mrs, qp->pd, qp->qpn, act.rkey,
+			res.fault = rove_memwr_invalidate(&qp->dev->mrs, qp->remote_pd, qp->qpn, act.rkey,
 							  true);
 			break;
 		}
@@ -856,7 +895,7 @@ static void resp_flush(struct rove_qp *qp, u64 now)
 
 	rove_resp_error(&qp->resp);
 	resp_reap(qp, NULL, now);
-	if (qp->srq) {
+	if (qp->srq || qp->xrcd) {
 		if (!qp->last_wqe_told)
 			tell(qp, ROVE_QPE_LAST_WQE);
 		qp->last_wqe_told = true;
@@ -899,6 +938,9 @@ static struct rove_half *packet_half(struct rove_qp *qp, const struct rove_rxpkt
 	u32 flags = rove_opcode_info[rx->pkt.opcode].flags;
 
 	if ((rx->pkt.opcode & ROVE_TR_MASK) != qp->transport)
+		return NULL;
+	/* Either end has but one half. */
+	if (unlikely(qp->limits.xrc) && !(flags & ROVE_OPF_REQUEST) != !qp->xrcd)
 		return NULL;
 	return flags & ROVE_OPF_REQUEST ? &qp->resp_half : &qp->req_half;
 }

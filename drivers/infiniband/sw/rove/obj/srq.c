@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/log2.h>
+#include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/xarray.h>
 #include <rdma/rove-abi.h>
 #include "area.h"
+#include "cq.h"
 #include "dev.h"
 #include "qp.h"
 #include "srq.h"
 
 static_assert(sizeof(struct rove_srq_hdr) == ROVE_SRQ_WQES);
+
+/* SRQs of XRC domains, by number; readers under RCU. */
+static DEFINE_XARRAY_ALLOC(srqs);
+static u32 next_srqn;
+
+#define SRQN_LIMIT	XA_LIMIT(1, 0xffffff)
+
+struct rove_srq *rove_srq_find(struct ib_xrcd *xrcd, u32 srqn)
+{
+	struct rove_srq *srq = xa_load(&srqs, srqn);
+
+	return srq && srq->xrcd == xrcd ? srq : NULL;
+}
 
 static struct rove_area *alloc_ring(u32 entries, u32 stride)
 {
@@ -35,9 +51,11 @@ static void tell_limit(struct tasklet_struct *tasklet)
 }
 
 struct rove_srq *rove_srq_create(struct rove_dev *dev, struct ib_pd *pd, struct ib_srq *ib,
-				 struct ib_srq_attr *attr, bool user)
+				 struct ib_srq_init_attr *init, bool user)
 {
+	struct ib_srq_attr *attr = &init->attr;
 	struct rove_srq *srq;
+	int err;
 
 	if (!attr->max_wr || attr->max_wr > ROVE_MAX_WR || attr->max_sge > ROVE_MAX_SGE)
 		return ERR_PTR(-EINVAL);
@@ -55,8 +73,8 @@ struct rove_srq *rove_srq_create(struct rove_dev *dev, struct ib_pd *pd, struct 
 	srq->entries = roundup_pow_of_two(attr->max_wr);
 	srq->mem = alloc_ring(srq->entries, srq->stride);
 	if (!srq->mem) {
-		kfree(srq);
-		return ERR_PTR(-ENOMEM);
+		err = -ENOMEM;
+		goto err_free;
 	}
 
 	mutex_init(&srq->mutex);
@@ -66,17 +84,38 @@ struct rove_srq *rove_srq_create(struct rove_dev *dev, struct ib_pd *pd, struct 
 	init_ring(&srq->ring, srq->mem, srq->entries, srq->stride);
 	srq->prod = srq->ring;
 
+	if (init->srq_type == IB_SRQT_XRC) {
+		srq->xrcd = init->ext.xrc.xrcd;
+		srq->cq = rove_cq_of(init->ext.cq);
+		err = xa_alloc_cyclic(&srqs, &srq->srqn, srq, SRQN_LIMIT, &next_srqn, GFP_KERNEL);
+		if (err < 0)
+			goto err_ring;
+		rove_cq_get(srq->cq);
+	}
 	attr->max_wr = srq->entries;
 	attr->max_sge = srq->max_sge;
 	return srq;
+
+err_ring:
+	rove_area_put(srq->mem);
+err_free:
+	kfree(srq);
+	return ERR_PTR(err == -EBUSY ? -ENOMEM : err);
 }
 
 void rove_srq_destroy(struct rove_srq *srq)
 {
+	if (srq->xrcd)
+		xa_erase(&srqs, srq->srqn);
+	spin_lock_bh(&srq->lock);
+	srq->dead = true;
+	spin_unlock_bh(&srq->lock);
 	tasklet_kill(&srq->tasklet);
 	rove_area_put(srq->next_mem);
 	rove_area_put(srq->mem);
-	kfree(srq);
+	if (srq->xrcd)
+		rove_cq_put(srq->cq);
+	kfree_rcu(srq, rcu);
 }
 
 enum rove_fault rove_srq_take(struct rove_srq *srq, struct rove_rwqe *wqe, bool *empty)
@@ -85,7 +124,7 @@ enum rove_fault rove_srq_take(struct rove_srq *srq, struct rove_rwqe *wqe, bool 
 	u32 left;
 
 	spin_lock(&srq->lock);
-	left = rove_ring_pending(&srq->ring);
+	left = srq->dead ? 0 : rove_ring_pending(&srq->ring);
 	if (left) {
 		fault = rove_wqe_read_recv(wqe, rove_ring_slot(&srq->ring, srq->ring.head),
 					   srq->max_sge);
@@ -98,7 +137,7 @@ enum rove_fault rove_srq_take(struct rove_srq *srq, struct rove_rwqe *wqe, bool 
 	 * Also when there was none: it may have been armed after the last one was
 	 * taken, and nobody would ever be told.
 	 */
-	if (unlikely(left < srq->limit)) {
+	if (unlikely(left < srq->limit && !srq->dead)) {
 		srq->limit = 0;
 		tasklet_schedule(&srq->tasklet);
 	}
@@ -180,4 +219,16 @@ int rove_srq_commit(struct rove_srq *srq)
 	}
 	rove_area_put(unused);
 	return moved ? 0 : -EINVAL;
+}
+
+int rove_srq_init(void)
+{
+	next_srqn = get_random_u32_inclusive(1, 0xffffff);
+	return 0;
+}
+
+void rove_srq_exit(void)
+{
+	WARN_ON(!xa_empty(&srqs));
+	xa_destroy(&srqs);
 }

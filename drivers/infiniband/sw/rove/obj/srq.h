@@ -16,6 +16,7 @@
 #include "../ring/wqe.h"
 
 struct rove_area;
+struct rove_cq;
 struct rove_dev;
 
 struct rove_srq {
@@ -26,10 +27,15 @@ struct rove_srq {
 	bool user;
 	u32 max_sge;
 	u32 stride;
+	/* XRC: target QPs find it by number; else NULL and 0 */
+	struct ib_xrcd *xrcd;		/* compared only */
+	struct rove_cq *cq;
+	u32 srqn;
 
 	spinlock_t lock;		/* BH off */
 	struct rove_ring ring;		/* consumer side; under lock */
 	u32 limit;			/* 0: not armed; under lock */
+	bool dead;			/* destroy has begun; under lock */
 	struct tasklet_struct tasklet;	/* tells that the limit was reached */
 
 	spinlock_t post_lock;		/* irqsave, inside lock */
@@ -40,6 +46,7 @@ struct rove_srq {
 	u32 entries;
 	struct rove_area *next_mem;	/* a resize was prepared, or NULL */
 	u32 next_entries;
+	struct rcu_head rcu;
 };
 
 /* What the core sees; it frees this right after destroy_srq. */
@@ -57,16 +64,22 @@ static inline struct rove_srq *rove_srq_of(struct ib_srq *ib)
 
 /**
  * rove_srq_create() - an empty SRQ
- * @attr: max_wr and max_sge are updated to what was made; a limit is not set here
+ * @init: max_wr and max_sge are updated to what was made; a limit is not set here
  * @user: rings are filled by a process
  *
  * Sleeps. Return: the SRQ or an ERR_PTR (-EINVAL, -ENOMEM).
  */
 struct rove_srq *rove_srq_create(struct rove_dev *dev, struct ib_pd *pd, struct ib_srq *ib,
-				 struct ib_srq_attr *attr, bool user);
+				 struct ib_srq_init_attr *init, bool user);
 
-/* No QP uses it any more. No event is told after this. Sleeps. */
+/* No QP was made with it any more. No event is told after this. Sleeps. */
 void rove_srq_destroy(struct rove_srq *srq);
+
+/*
+ * That of an XRC domain, by number, or NULL. RCU held; it gives no work request when it
+ * is being destroyed.
+ */
+struct rove_srq *rove_srq_find(struct ib_xrcd *xrcd, u32 srqn);
 
 /**
  * rove_srq_take() - the owner of a responder half wants a work request
@@ -87,5 +100,8 @@ int rove_srq_commit(struct rove_srq *srq);
 
 /* Ask for one event when fewer than @limit are left; 0: do not. */
 int rove_srq_set_limit(struct rove_srq *srq, u32 limit);
+
+int rove_srq_init(void);
+void rove_srq_exit(void);
 
 #endif /* ROVE_OBJ_SRQ_H */

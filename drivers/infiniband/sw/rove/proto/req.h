@@ -35,6 +35,7 @@ enum rove_req_state {
 /* Set before rove_req_start(), changed only between calls. */
 struct rove_req_conf {
 	u8 type;		/* enum rove_qp_type */
+	bool xrc;		/* RC with other opcodes and an XRCETH: INI */
 	u8 timeout;		/* 4.096 us << n; 0: wait for ever */
 	u8 retry_cnt;		/* 0-7 */
 	u8 rnr_retry;		/* 0-7; 7: for ever */
@@ -186,7 +187,8 @@ struct rove_req_place {
 
 /**
  * rove_req_packet() - a response came in
- * @pkt: parsed; its ICRC is right, it is from the QP's peer
+ * @pkt: parsed; its ICRC is right, it is from the QP's peer; opcodes of XRC as those
+ *       of RC
  *
  * After ROVE_REQ_PLACE and ROVE_REQ_PLACE_VALUE the driver copies (access: local
  * write) and reports by rove_req_placed() before any other call.

@@ -365,6 +365,7 @@ static void finish_saved(struct rove_resp *r, u64 value, struct rove_resp_act *a
 	s->last_psn = rove_psn_add(r->epsn, packets(r, len) - 1);
 	s->msn = r->msn;
 	s->rkey = pkt->rkey;
+	s->srqn = pkt->srqn;
 	s->va = pkt->va;
 	s->len = len;
 	s->end = len;
@@ -572,6 +573,12 @@ static void request(struct rove_resp *r, const struct rove_pkt *pkt, u32 flags,
 		refuse(r, pkt->psn, ROVE_FAULT_REQ_INVALID, act);
 		return;
 	}
+	if (flags & ROVE_OPF_START) {
+		r->srqn = pkt->srqn;
+	} else if (unlikely(pkt->srqn != r->srqn)) {
+		refuse(r, pkt->psn, ROVE_FAULT_REQ_INVALID, act);
+		return;
+	}
 	r->pkt = *pkt;
 	if (flags & ROVE_OPF_SEND)
 		send_request(r, flags, act);
@@ -633,7 +640,7 @@ static void duplicate_saved(struct rove_resp *r, const struct rove_pkt *pkt,
 	const struct rove_resp_saved *s = &r->saved[slot];
 	u64 off;
 
-	if (slot == r->saved_num || s->kind != pkt->opcode) {
+	if (slot == r->saved_num || s->kind != pkt->opcode || s->srqn != pkt->srqn) {
 		drop(r, act, ROVE_DROP_DUP);
 		return;
 	}
@@ -792,7 +799,8 @@ static void got_rqe(struct rove_resp *r, const struct rove_resp_result *res,
 		done(r, act);
 		return;
 	}
-	r->rqe_held = true;
+	/* XRC: an SRQ that does not exist has given none. */
+	r->rqe_held = res->fault != ROVE_FAULT_REQ_INVALID;
 	r->rqe_len = res->len;
 	if (res->fault)
 		refuse(r, r->pkt.psn, res->fault, act);
@@ -862,7 +870,7 @@ static struct rove_pkt *fill_bth(const struct rove_resp *r, struct rove_seg *seg
 {
 	struct rove_pkt *pkt = &seg->pkt;
 
-	pkt->opcode = opcode;
+	pkt->opcode = r->conf.xrc ? ROVE_TR_XRC | opcode : opcode;
 	pkt->se = false;
 	pkt->ackreq = false;
 	pkt->migreq = true;
@@ -912,6 +920,7 @@ static void next_saved(struct rove_resp *r, struct rove_seg *seg)
 		off = span(s->first_psn, s->cur_psn) << r->pmtu_shift;
 		pkt->len = min(r->conf.pmtu, s->end - off);
 		seg->va = s->va + off;
+		seg->srqn = s->srqn;
 		seg->rkey = s->rkey;
 		if (pkt->len)
 			seg->source = ROVE_SEG_MR;
@@ -986,7 +995,7 @@ void rove_resp_seg_dropped(struct rove_resp *r, const struct rove_seg *seg)
 {
 	const struct rove_pkt *pkt = &seg->pkt;
 
-	if (pkt->opcode != ROVE_OP_ACK) {
+	if ((pkt->opcode & ROVE_OP_MASK) != ROVE_OP_ACK) {
 		if (r->state == ROVE_RESP_RUN || r->state == ROVE_RESP_BROKEN)
 			saved_dropped(r, pkt->psn);
 	} else if ((pkt->syndrome & ROVE_AETH_KIND) != ROVE_AETH_ACK) {

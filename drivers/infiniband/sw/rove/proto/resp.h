@@ -29,6 +29,7 @@ enum rove_resp_state {
 
 struct rove_resp_conf {
 	u8 type;		/* enum rove_qp_type */
+	bool xrc;		/* RC with other opcodes: TGT */
 	u8 min_rnr_timer;	/* code 0-31 (IBTA vol. 1, table 45) */
 	bool remote_write;	/* what the QP lets its peer do */
 	bool remote_read;
@@ -61,6 +62,7 @@ struct rove_resp_saved {
 	u32 end_psn;		/* to here; */
 	u32 cur_psn;		/* next to send */
 	u64 value;		/* atomic: what was there before */
+	u32 srqn;		/* XRC: of the request */
 };
 
 struct rove_resp_comp {
@@ -105,6 +107,7 @@ struct rove_resp {
 	u16 open;		/* ROVE_OPF_SEND or _WRITE: a message is not at its end */
 	u32 rqe_len;
 	u32 off;		/* message being received: bytes so far */
+	u32 srqn;		/* XRC: the SRQ that it names */
 	u32 rkey;		/* and of a WRITE where it goes */
 	u32 dma_len;
 	u64 va;
@@ -138,7 +141,8 @@ enum rove_resp_act_kind {
 	ROVE_RESP_DROP,		/* dropped; act->drop says why */
 	ROVE_RESP_GET_RQE,	/* fetch the next receive WQE and keep it until the
 				 * completion: result NONE with len, NONE with
-				 * empty set, or WQE (malformed)
+				 * empty set, or WQE (malformed). REQ_INVALID: none
+				 * is kept
 				 */
 	ROVE_RESP_PLACE_RQE,	/* payload to off.. of the held receive WQE: NONE or
 				 * LOCAL_PROT; UD: off is 40, and the GRH area too
@@ -183,7 +187,10 @@ struct rove_resp_result {
 /**
  * rove_resp_packet() - a request came in
  * @pkt: parsed; its ICRC is right, it is from the QP's peer, and its opcode is
- *       a request of the QP's transport
+ *       a request of the QP's transport; those of XRC as those of RC
+ *
+ * XRC: each act concerns the SRQ that @pkt names. Where there is no such, the result
+ * is REQ_INVALID.
  */
 void rove_resp_packet(struct rove_resp *r, const struct rove_pkt *pkt, struct rove_resp_act *act);
 void rove_resp_result(struct rove_resp *r, const struct rove_resp_result *res,

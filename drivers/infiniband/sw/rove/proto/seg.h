@@ -21,6 +21,7 @@ struct rove_seg {
 	u32 off;
 	u64 va;
 	u32 rkey;
+	u32 srqn;		/* XRC: READ response: in whose domain */
 };
 
 #endif /* ROVE_PROTO_SEG_H */

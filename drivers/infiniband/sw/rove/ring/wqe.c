@@ -16,10 +16,15 @@
 			 OP_BIT(ROVE_WR_REG_MR))
 #define OPS_NO_SGE	(OPS_LOCAL | OP_BIT(ROVE_WR_ATOMIC_WRITE) | OP_BIT(ROVE_WR_FLUSH))
 #define FLUSH_TYPES	3	/* enum ib_placement_type */
+/* What an SRQ number is put into for XRC has to be 0 there otherwise. */
+#define OPS_SRQN	(OPS_RDMA | OPS_ATOMIC | OP_BIT(ROVE_WR_LOCAL_INV) | \
+			 OP_BIT(ROVE_WR_ATOMIC_WRITE))
 #define OPS_INLINE	(OPS_SEND | OP_BIT(ROVE_WR_WRITE) | OP_BIT(ROVE_WR_WRITE_IMM))
 #define OPS_UD		(OP_BIT(ROVE_WR_SEND) | OP_BIT(ROVE_WR_SEND_IMM))
 
 static_assert(sizeof(struct rove_sqe) == 48, "send WQE");
+static_assert(offsetof(struct rove_sqe, rdma.srqn) == offsetof(struct rove_sqe, atomic.srqn),
+	      "SRQ number");
 static_assert(sizeof(struct rove_rqe) == 16, "receive WQE");
 static_assert(sizeof(struct rove_sge) == 16, "SGE");
 static_assert(sizeof(struct rove_qp_hdr) == ROVE_QP_WQES, "QP header");
@@ -88,19 +93,20 @@ static bool params_ok(const struct rove_sqe *sqe, u32 op, const struct rove_wqe_
 	if (lim->ud)
 		return (op & OPS_UD) && sqe->ud.qpn <= MAX_QPN && !sqe->ud.reserved_60 &&
 		       !sqe->ud.reserved_80[0] && !sqe->ud.reserved_80[1];
+	if (lim->xrc ? sqe->rdma.srqn > MAX_QPN : (op & OPS_SRQN) && sqe->rdma.srqn)
+		return false;
 	if (op & OPS_RDMA)
-		return !sqe->rdma.reserved_60 && !sqe->rdma.reserved_80[0] &&
-		       !sqe->rdma.reserved_80[1];
+		return !sqe->rdma.reserved_80[0] && !sqe->rdma.reserved_80[1];
 	if (op & OPS_ATOMIC)
-		return !sqe->atomic.reserved_60 && sqe->num == 1;
+		return sqe->num == 1;
 	if ((op & OPS_NO_SGE) && (sqe->num || (sqe->flags & ROVE_WR_INLINE)))
 		return false;
 	switch (sqe->opcode) {
 	case ROVE_WR_LOCAL_INV:
-		return !sqe->rdma.addr && !sqe->rdma.rkey && !sqe->rdma.reserved_60 &&
-		       !sqe->rdma.reserved_80[0] && !sqe->rdma.reserved_80[1];
+		return !sqe->rdma.addr && !sqe->rdma.rkey && !sqe->rdma.reserved_80[0] &&
+		       !sqe->rdma.reserved_80[1];
 	case ROVE_WR_ATOMIC_WRITE:
-		return !sqe->atomic.reserved_60 && !sqe->atomic.swap;
+		return !sqe->atomic.swap;
 	case ROVE_WR_FLUSH:
 		return sqe->flush.type && sqe->flush.type <= FLUSH_TYPES &&
 		       sqe->flush.level <= 1 && !sqe->flush.reserved_90 &&

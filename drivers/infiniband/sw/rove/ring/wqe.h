@@ -18,6 +18,7 @@ struct rove_wqe_limits {
 	u32 max_inline;		/* bytes */
 	u16 max_sge;
 	bool ud;		/* datagrams: SEND only, one packet */
+	bool xrc;		/* each names an SRQ of the peer's */
 	u32 ops;		/* bit for each allowed enum rove_wr_op */
 };
 

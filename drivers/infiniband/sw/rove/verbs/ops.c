@@ -66,6 +66,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.alloc_mw = rove_alloc_mw,
 	.alloc_pd = rove_alloc_pd,
 	.alloc_ucontext = rove_alloc_ucontext,
+	.alloc_xrcd = rove_alloc_xrcd,
 	.attach_mcast = rove_attach_mcast,
 	.create_ah = rove_create_ah,
 	.create_cq = rove_create_cq,
@@ -75,6 +76,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.dealloc_mw = rove_dealloc_mw,
 	.dealloc_pd = rove_dealloc_pd,
 	.dealloc_ucontext = rove_dealloc_ucontext,
+	.dealloc_xrcd = rove_dealloc_xrcd,
 	.dereg_mr = rove_dereg_mr,
 	.destroy_ah = rove_destroy_ah,
 	.detach_mcast = rove_detach_mcast,
@@ -116,4 +118,5 @@ const struct ib_device_ops rove_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, rove_ibqp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, rove_ibsrq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, rove_uctx, ib),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, rove_xrcd, ib),
 };

@@ -221,6 +221,12 @@ int rove_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct i
 		return 0;
 	}
 
+	/* Requests of the kernel cannot name an SRQ. */
+	if (rove_qp_is_xrc(qp)) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+
 	spin_lock_irqsave(&qp->post_lock, flags);
 	err = post_send_locked(qp, wr, bad_wr);
 	spin_unlock_irqrestore(&qp->post_lock, flags);
@@ -281,7 +287,7 @@ int rove_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct i
 	}
 
 	spin_lock_irqsave(&qp->post_lock, flags);
-	if (qp->srq || READ_ONCE(qp->state) == IB_QPS_RESET) {
+	if (!qp->rq_entries || READ_ONCE(qp->state) == IB_QPS_RESET) {
 		*bad_wr = wr;
 		err = -EINVAL;
 	} else {

@@ -88,3 +88,13 @@ int rove_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
 	return ib_no_udata_io(udata);
 }
+
+int rove_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	return ib_no_udata_io(udata);
+}
+
+int rove_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	return ib_no_udata_io(udata);
+}

@@ -10,11 +10,18 @@ struct rove_pd {
 	struct ib_pd ib;
 };
 
+/* The same; the core keeps its target QPs. */
+struct rove_xrcd {
+	struct ib_xrcd ib;
+};
+
 /* ib_device_ops */
 int rove_alloc_ucontext(struct ib_ucontext *ctx, struct ib_udata *udata);
 void rove_dealloc_ucontext(struct ib_ucontext *ctx);
 void rove_disassociate_ucontext(struct ib_ucontext *ctx);
 int rove_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
 int rove_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);
+int rove_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata);
+int rove_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata);
 
 #endif /* ROVE_VERBS_CTX_H */

@@ -29,6 +29,10 @@ static int respond(struct rove_ibqp *shell, struct rove_uctx *u, struct ib_udata
 	struct rove_qp *qp = shell->qp;
 	int err;
 
+	/* An XRC target has nothing that it could fill. */
+	if (!qp->uctx)
+		return ib_respond_udata(udata, resp);
+
 	shell->mmap = rove_mmap_insert(&u->ib, qp->mem, &resp.offset);
 	if (IS_ERR(shell->mmap))
 		return PTR_ERR(shell->mmap);

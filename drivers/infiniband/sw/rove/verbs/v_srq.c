@@ -50,17 +50,21 @@ int rove_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_
 	struct rove_ibsrq *shell = container_of(ib, struct rove_ibsrq, ib);
 	int err;
 
-	if (init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC && init->srq_type != IB_SRQT_XRC)
 		return -EOPNOTSUPP;
+	if (init->srq_type == IB_SRQT_XRC && (!udata || !init->ext.xrc.xrcd || !init->ext.cq))
+		return -EINVAL;
 	if (udata) {
 		err = check_request(udata);
 		if (err)
 			return err;
 	}
 
-	shell->srq = rove_srq_create(rove_dev_of(ib->device), ib->pd, ib, &init->attr, udata);
+	shell->srq = rove_srq_create(rove_dev_of(ib->device), ib->pd, ib, init, udata);
 	if (IS_ERR(shell->srq))
 		return PTR_ERR(shell->srq);
+	if (init->srq_type == IB_SRQT_XRC)
+		ib->ext.xrc.srq_num = shell->srq->srqn;
 
 	if (udata) {
 		err = respond(shell, udata);

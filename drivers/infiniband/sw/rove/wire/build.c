@@ -28,6 +28,12 @@ static void build_bth(struct rove_bth *bth, const struct rove_pkt *pkt)
 
 static u8 *build_request(u8 *p, u32 flags, const struct rove_pkt *pkt)
 {
+	if (unlikely(rove_opcode_has_xrceth(pkt->opcode, flags))) {
+		struct rove_xrceth *eth = (void *)p;
+
+		eth->srqn = cpu_to_be32(pkt->srqn & ROVE_HDR_24BITS);
+		p += sizeof(*eth);
+	}
 	if (flags & ROVE_OPF_DETH) {
 		struct rove_deth *deth = (void *)p;
 

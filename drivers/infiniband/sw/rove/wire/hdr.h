@@ -36,6 +36,10 @@ struct rove_feth {
 #define ROVE_FETH_LEVEL_SHIFT	4
 #define ROVE_FETH_LEVEL		0x03U
 
+struct rove_xrceth {
+	__be32 srqn;		/* 8 reserved bits, 24 bits SRQ number */
+} __packed;
+
 struct rove_reth {
 	__be64 va;
 	__be32 rkey;

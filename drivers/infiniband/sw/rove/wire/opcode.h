@@ -76,6 +76,12 @@ struct rove_opinfo {
 	u8 hlen;	/* BTH and extended headers, bytes */
 };
 
+/* An XRCETH follows the BTH: in every request of XRC (annex A14). */
+static inline bool rove_opcode_has_xrceth(u8 opcode, u32 flags)
+{
+	return (opcode & ROVE_TR_MASK) == ROVE_TR_XRC && (flags & ROVE_OPF_REQUEST);
+}
+
 /* Any byte may be asked for. */
 extern const struct rove_opinfo rove_opcode_info[256];
 

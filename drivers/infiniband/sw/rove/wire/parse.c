@@ -20,6 +20,12 @@ static void parse_bth(const struct rove_bth *bth, struct rove_pkt *pkt)
 /* Headers to a responder. */
 static const u8 *parse_request(const u8 *p, u32 flags, struct rove_pkt *pkt)
 {
+	if (unlikely(rove_opcode_has_xrceth(pkt->opcode, flags))) {
+		const struct rove_xrceth *eth = (const void *)p;
+
+		pkt->srqn = be32_to_cpu(eth->srqn) & ROVE_HDR_24BITS;
+		p += sizeof(*eth);
+	}
 	if (flags & ROVE_OPF_DETH) {
 		const struct rove_deth *deth = (const void *)p;
 

@@ -11,7 +11,7 @@
 #define ROVE_UDP_PORT		4791
 #define ROVE_ICRC_LEN		4
 #define ROVE_BTH_LEN		12
-/* BTH + DETH/RETH/AtomicETH (28) + ImmDt or IETH: no opcode carries more. */
+/* BTH + XRCETH + DETH/RETH/AtomicETH (28) + ImmDt or IETH: no opcode carries more. */
 #define ROVE_MAX_HDR		48
 #define ROVE_MAX_PMTU		4096
 #define ROVE_DEFAULT_PKEY	0xffff
@@ -44,6 +44,7 @@ struct rove_pkt {
 	u32 sqpn;		/* DETH, 24 bits */
 	u8 flush_type;		/* FETH: enum ib_placement_type */
 	u8 flush_level;		/* FETH: enum ib_selectivity_level */
+	u32 srqn;		/* XRCETH, 24 bits; 0 for other transports */
 };
 
 #endif /* ROVE_WIRE_PKT_H */
