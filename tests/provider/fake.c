@@ -302,6 +302,23 @@ int ibv_cmd_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mas
 	return 0;
 }
 
+int ibv_cmd_create_srq_ex(struct ibv_context *ctx, struct verbs_srq *vsrq,
+			  struct ibv_srq_init_attr_ex *attr, struct ibv_create_xsrq *cmd,
+			  size_t cmd_size, struct ib_uverbs_create_srq_resp *resp, size_t resp_size)
+{
+	struct urove_create_xsrq_resp *r = container_of(resp, struct urove_create_xsrq_resp,
+							ibv_resp);
+
+	if (fake.create_err)
+		return fake.create_err;
+	describe_srq(&r->drv_payload, attr->attr.max_wr, attr->attr.max_sge);
+	vsrq->srq.context = ctx;
+	vsrq->srq.pd = attr->pd;
+	vsrq->srq_type = attr->srq_type;
+	vsrq->srq_num = 0x777;
+	return 0;
+}
+
 int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv_query_srq *cmd,
 		      size_t cmd_size)
 {
@@ -382,6 +399,29 @@ int ibv_cmd_dealloc_mw(struct ibv_mw *mw)
 
 int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		     struct ibv_qp_init_attr *init_attr, struct ibv_query_qp *cmd, size_t cmd_size)
+{
+	return 0;
+}
+
+int ibv_cmd_open_qp(struct ibv_context *ctx, struct verbs_qp *qp, int vqp_sz,
+		    struct ibv_qp_open_attr *attr, struct ibv_open_qp *cmd, size_t cmd_size,
+		    struct ib_uverbs_create_qp_resp *resp, size_t resp_size)
+{
+	qp->qp.context = ctx;
+	qp->qp.qp_num = attr->qp_num;
+	qp->qp.qp_type = attr->qp_type;
+	return fake.create_err;
+}
+
+int ibv_cmd_open_xrcd(struct ibv_context *ctx, struct verbs_xrcd *xrcd, int vxrcd_size,
+		      struct ibv_xrcd_init_attr *attr, struct ibv_open_xrcd *cmd, size_t cmd_size,
+		      struct ib_uverbs_open_xrcd_resp *resp, size_t resp_size)
+{
+	xrcd->xrcd.context = ctx;
+	return fake.create_err;
+}
+
+int ibv_cmd_close_xrcd(struct verbs_xrcd *xrcd)
 {
 	return 0;
 }

@@ -1034,7 +1034,7 @@ TEST(no_receive_queue)
 	CHECK_EQ(attr.cap.max_send_wr, 1);
 	CHECK_EQ(attr.cap.max_recv_wr, 0);
 	qp->state = IBV_QPS_RTS;
-	CHECK_EQ(post_recv(qp, &wr), ENOMEM);
+	CHECK_EQ(post_recv(qp, &wr), EINVAL);
 	CHECK_EQ(post_send(qp, &swr), 0);
 	CHECK_EQ(post_send(qp, &swr), ENOMEM);
 	destroy(qp);

@@ -554,9 +554,9 @@ void node_receive(struct node *n, const struct packet *p)
 		CHECK(!pkt.ackreq && rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST,
 		      "UC: asks for an answer, or is one");
 	trace(n, "< op %02x psn %06x len %u", pkt.opcode, pkt.psn, pkt.len);
-	CHECK((pkt.opcode & ROVE_TR_MASK) == (n->world->xrc ? ROVE_TR_XRC : ROVE_TR_RC),
-	      "transport");
-	pkt.opcode &= ROVE_OP_MASK;
+	CHECK(((pkt.opcode & ROVE_TR_MASK) == ROVE_TR_XRC) == n->world->xrc, "transport");
+	if (n->world->xrc)
+		pkt.opcode &= ROVE_OP_MASK;
 	if (rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST)
 		CHECK(pkt.srqn == (n->world->xrc ? SRQN : 0), "SRQ number %x", pkt.srqn);
 	if (rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST)

@@ -413,7 +413,7 @@ void scene_make(struct world *w)
 	w->kind = PICK(w, LOSSY, LOSSY, LOSSY, LOSSY, LOSSY, CLEAN, DEAD, FAULTY, UNRELIABLE,
 		       UNRELIABLE);
 	w->rnr = w->kind == LOSSY && !sim_below(w, 3);
-	w->xrc = !sim_below(w, 4);
+	w->xrc = w->kind != UNRELIABLE && !sim_below(w, 4);
 	pmtu = PICK(w, 256, 256, 512, 1024, 4096);
 	rd = 1 + sim_below(w, MAX_RD);
 	make_node(w, 0);
