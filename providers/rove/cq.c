@@ -323,11 +323,13 @@ static void init_poll_ops(struct ibv_cq_ex *cq, u64 wc_flags)
 
 static bool init_attr_ok(const struct ibv_cq_init_attr_ex *attr)
 {
-	if (!check_comp_mask(attr->comp_mask, IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+	if (!check_comp_mask(attr->comp_mask, IBV_CQ_INIT_ATTR_MASK_FLAGS |
+					      IBV_CQ_INIT_ATTR_MASK_PD) ||
 	    !check_comp_mask(attr->wc_flags, SUPPORTED_WC_FLAGS))
 		return false;
 	return !(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
-	       check_comp_mask(attr->flags, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	       check_comp_mask(attr->flags, IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
+					    IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
 }
 
 static bool resp_ok(const struct urove_create_cq_resp *resp)
@@ -385,6 +387,7 @@ struct ibv_cq_ex *rove_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_
 			      attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
+	pthread_mutex_init(&cq->resize_mutex, NULL);
 	init_poll_ops(&cq->vcq.cq_ex, attr->wc_flags);
 	return &cq->vcq.cq_ex;
 
@@ -409,6 +412,80 @@ struct ibv_cq *rove_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
+int rove_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	struct ibv_modify_cq cmd = {};
+
+	return ibv_cmd_modify_cq(cq, attr, &cmd, sizeof(cmd));
+}
+
+static int resize_step(struct rove_cq *cq, int cqe, u32 step, struct urove_resize_cq_resp *resp)
+{
+	struct urove_resize_cq cmd = { .step = step };
+
+	return ibv_cmd_resize_cq(&cq->vcq.cq, cqe, &cmd.ibv_cmd, sizeof(cmd),
+				 &resp->ibv_resp, sizeof(*resp));
+}
+
+static void use_area(struct rove_cq_ring *r, void *area, u32 entries)
+{
+	r->hdr = area;
+	r->cqe = area + ROVE_CQ_ENTRIES;
+	r->mask = entries - 1;
+}
+
+/*
+ * The new area is there and mapped before anything changes; completions move while
+ * nobody polls or arms.
+ */
+static int resize(struct rove_cq *cq, int cqe)
+{
+	struct urove_resize_cq_resp resp = {}, done = {};
+	void *old = cq->ring.hdr, *area;
+	size_t length = cq->length;
+	u64 size;
+	int err;
+
+	err = resize_step(cq, cqe, ROVE_RESIZE_PREPARE, &resp);
+	if (err)
+		return err;
+	size = ROVE_CQ_ENTRIES + (u64)resp.entries * sizeof(struct rove_cqe);
+	if (!resp.entries || (resp.entries & (resp.entries - 1)) || size > resp.length)
+		return EPROTO;
+	area = rove_map(cq->vcq.cq.context, resp.offset, resp.length);
+	if (!area)
+		return errno;
+
+	cq_lock(cq);
+	pthread_spin_lock(&cq->arm_lock);
+	publish(cq);
+	err = resize_step(cq, cqe, ROVE_RESIZE_COMMIT, &done);
+	if (!err) {
+		use_area(&cq->ring, area, resp.entries);
+		use_area(&cq->arm_ring, area, resp.entries);
+		cq->length = resp.length;
+	}
+	pthread_spin_unlock(&cq->arm_lock);
+	cq_unlock(cq);
+
+	if (err)
+		munmap(area, resp.length);
+	else
+		munmap(old, length);
+	return err;
+}
+
+int rove_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct rove_cq *cq = to_rove_cq(ibcq);
+	int err;
+
+	pthread_mutex_lock(&cq->resize_mutex);
+	err = resize(cq, cqe);
+	pthread_mutex_unlock(&cq->resize_mutex);
+	return err;
+}
+
 int rove_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct rove_cq *cq = to_rove_cq(ibcq);
@@ -419,6 +496,7 @@ int rove_destroy_cq(struct ibv_cq *ibcq)
 		return err;
 
 	munmap(cq->ring.hdr, cq->length);
+	pthread_mutex_destroy(&cq->resize_mutex);
 	pthread_spin_destroy(&cq->arm_lock);
 	pthread_spin_destroy(&cq->lock);
 	free(cq);

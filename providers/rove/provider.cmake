@@ -22,6 +22,7 @@ include_directories("${ROVE_MODULE}")
 rdma_provider(rove
   "${ROVE_DIR}/rove.c"
   "${ROVE_DIR}/verbs.c"
+  "${ROVE_DIR}/domain.c"
   "${ROVE_DIR}/qp.c"
   "${ROVE_DIR}/post.c"
   "${ROVE_DIR}/cq.c"

@@ -178,6 +178,25 @@ static int map_queues(struct rove_context *ctx, struct rove_qp *qp,
  * The target of XRC is kept by the kernel, and has no queues: a handle to change its
  * state. Its completions belong to SRQs.
  */
+static struct rove_qp *alloc_target(void)
+{
+	struct rove_qp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return NULL;
+	/* Who posts to it is refused under these. */
+	pthread_spin_init(&qp->sq.lock, PTHREAD_PROCESS_PRIVATE);
+	pthread_spin_init(&qp->rq.lock, PTHREAD_PROCESS_PRIVATE);
+	return qp;
+}
+
+static void free_target(struct rove_qp *qp)
+{
+	pthread_spin_destroy(&qp->rq.lock);
+	pthread_spin_destroy(&qp->sq.lock);
+	free(qp);
+}
+
 static struct ibv_qp *create_target(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
 	struct urove_create_qp_resp resp = {};
@@ -185,13 +204,13 @@ static struct ibv_qp *create_target(struct ibv_context *ctx, struct ibv_qp_init_
 	struct rove_qp *qp;
 	int err;
 
-	qp = calloc(1, sizeof(*qp));
+	qp = alloc_target();
 	if (!qp)
 		return NULL;
 	err = rove_cmd_create_qp(ctx, &qp->vqp, attr, &cmd.ibv_cmd, sizeof(cmd),
 				 &resp.ibv_resp, sizeof(resp));
 	if (err) {
-		free(qp);
+		free_target(qp);
 		errno = err;
 		return NULL;
 	}
@@ -205,13 +224,13 @@ struct ibv_qp *rove_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *at
 	struct rove_qp *qp;
 	int err;
 
-	qp = calloc(1, sizeof(*qp));
+	qp = alloc_target();
 	if (!qp)
 		return NULL;
 	err = ibv_cmd_open_qp(ctx, &qp->vqp, sizeof(qp->vqp), attr, &cmd, sizeof(cmd),
 			      &resp, sizeof(resp));
 	if (err) {
-		free(qp);
+		free_target(qp);
 		errno = err;
 		return NULL;
 	}
@@ -354,11 +373,13 @@ int rove_destroy_qp(struct ibv_qp *ibqp)
 	if (err)
 		return err;
 
-	if (qp->hdr) {
-		clean_cqs(qp);
-		table_remove(to_rove_ctx(ibqp->context), qp);
-		destroy_queues(qp);
+	if (!qp->hdr) {
+		free_target(qp);
+		return 0;
 	}
+	clean_cqs(qp);
+	table_remove(to_rove_ctx(ibqp->context), qp);
+	destroy_queues(qp);
 	free(qp);
 	return 0;
 }

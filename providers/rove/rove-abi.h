@@ -16,6 +16,8 @@ DECLARE_DRV_CMD(urove_get_context, IB_USER_VERBS_CMD_GET_CONTEXT,
 		rove_uctx_req, rove_uctx_resp);
 DECLARE_DRV_CMD(urove_create_cq, IB_USER_VERBS_EX_CMD_CREATE_CQ,
 		rove_create_cq_req, rove_create_cq_resp);
+DECLARE_DRV_CMD(urove_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
+		rove_resize_cq_req, rove_resize_cq_resp);
 DECLARE_DRV_CMD(urove_create_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,
 		rove_create_qp_req, rove_create_qp_resp);
 DECLARE_DRV_CMD(urove_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
@@ -31,6 +33,8 @@ DECLARE_DRV_CMD(urove_create_ah, IB_USER_VERBS_CMD_CREATE_AH,
 static_assert(sizeof(struct rove_uctx_req) == 16, "request of a context");
 static_assert(sizeof(struct rove_uctx_resp) == 40, "context");
 static_assert(sizeof(struct rove_create_cq_resp) == 32, "CQ");
+static_assert(sizeof(struct rove_resize_cq_req) == 16, "resize of a CQ");
+static_assert(sizeof(struct rove_resize_cq_resp) == 24, "resize of a CQ");
 static_assert(sizeof(struct rove_create_qp_resp) == 56, "QP");
 static_assert(sizeof(struct rove_create_srq_resp) == 32, "SRQ");
 static_assert(sizeof(struct rove_modify_srq_req) == 16, "change of an SRQ");

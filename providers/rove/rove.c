@@ -37,7 +37,9 @@ static void rove_free_context(struct ibv_context *ibctx)
 static const struct verbs_context_ops rove_ops = {
 	.alloc_mw = rove_alloc_mw,
 	.alloc_null_mr = rove_alloc_null_mr,
+	.alloc_parent_domain = rove_alloc_parent_domain,
 	.alloc_pd = rove_alloc_pd,
+	.alloc_td = rove_alloc_td,
 	.attach_mcast = ibv_cmd_attach_mcast,
 	.bind_mw = rove_bind_mw,
 	.close_xrcd = rove_close_xrcd,
@@ -50,6 +52,7 @@ static const struct verbs_context_ops rove_ops = {
 	.create_srq_ex = rove_create_srq_ex,
 	.dealloc_mw = rove_dealloc_mw,
 	.dealloc_pd = rove_dealloc_pd,
+	.dealloc_td = rove_dealloc_td,
 	.dereg_mr = rove_dereg_mr,
 	.destroy_ah = rove_destroy_ah,
 	.destroy_cq = rove_destroy_cq,
@@ -58,6 +61,9 @@ static const struct verbs_context_ops rove_ops = {
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = rove_free_context,
 	.get_srq_num = rove_get_srq_num,
+	.import_mr = rove_import_mr,
+	.import_pd = rove_import_pd,
+	.modify_cq = rove_modify_cq,
 	.modify_qp = rove_modify_qp,
 	.modify_srq = rove_modify_srq,
 	.open_qp = rove_open_qp,
@@ -75,6 +81,9 @@ static const struct verbs_context_ops rove_ops = {
 	.reg_mr = rove_reg_mr,
 	.req_notify_cq = rove_req_notify_cq,
 	.rereg_mr = rove_rereg_mr,
+	.resize_cq = rove_resize_cq,
+	.unimport_mr = rove_unimport_mr,
+	.unimport_pd = rove_unimport_pd,
 };
 
 /*
@@ -112,6 +121,21 @@ static int get_context(struct rove_context *ctx, struct ibv_device *dev,
 	return 0;
 }
 
+/* What both kinds of contexts need. Then ctx is whole, or errno says why not. */
+static bool map_doorbells(struct rove_context *ctx, u64 offset, size_t length, u32 slots)
+{
+	ctx->db = rove_map(&ctx->vctx.context, offset, length);
+	if (!ctx->db) {
+		verbs_err(&ctx->vctx, "cannot map the doorbell page\n");
+		return false;
+	}
+	ctx->db_length = length;
+	ctx->db_slots = slots;
+	pthread_mutex_init(&ctx->qp_mutex, NULL);
+	verbs_set_ops(&ctx->vctx, &rove_ops);
+	return true;
+}
+
 static struct verbs_context *rove_alloc_context(struct ibv_device *dev, int cmd_fd,
 						void *private_data)
 {
@@ -127,19 +151,34 @@ static struct verbs_context *rove_alloc_context(struct ibv_device *dev, int cmd_
 	if (err)
 		goto err_uninit;
 
-	ctx->db = rove_map(&ctx->vctx.context, resp.db_offset, resp.db_length);
-	if (!ctx->db) {
+	if (!map_doorbells(ctx, resp.db_offset, resp.db_length, resp.db_slots)) {
 		err = errno;
-		verbs_err(&ctx->vctx, "cannot map the doorbell page\n");
 		goto err_uninit;
 	}
-	ctx->db_length = resp.db_length;
-	ctx->db_slots = resp.db_slots;
-	pthread_mutex_init(&ctx->qp_mutex, NULL);
-	verbs_set_ops(&ctx->vctx, &rove_ops);
 	return &ctx->vctx;
 
 err_uninit:
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+	errno = err;
+	return NULL;
+}
+
+/* Of another process, which negotiated the ABI: the same page is mapped again. */
+static struct verbs_context *rove_import_context(struct ibv_device *dev, int cmd_fd)
+{
+	struct rove_context *ctx;
+	int err;
+
+	ctx = verbs_init_and_alloc_context(dev, cmd_fd, ctx, vctx, ROVE_DRIVER_ID);
+	if (!ctx)
+		return NULL;
+
+	err = ibv_cmd_query_context(&ctx->vctx.context, NULL);
+	if (!err && map_doorbells(ctx, ROVE_DB_OFFSET, sizeof(struct rove_db_page), ROVE_DB_SLOTS))
+		return &ctx->vctx;
+	if (!err)
+		err = errno;
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
 	errno = err;
@@ -171,5 +210,6 @@ static const struct verbs_device_ops rove_dev_ops = {
 	.alloc_device = rove_alloc_device,
 	.uninit_device = rove_uninit_device,
 	.alloc_context = rove_alloc_context,
+	.import_context = rove_import_context,
 };
 PROVIDER_DRIVER(rove, rove_dev_ops);

@@ -51,6 +51,7 @@ struct rove_cq {
 	pthread_spinlock_t arm_lock;	/* arm_ring */
 	struct rove_cq_ring arm_ring;	/* the same ring, for arming: head is not used */
 	size_t length;			/* of the mapped area */
+	pthread_mutex_t resize_mutex;	/* one resize at a time; outside the locks */
 };
 
 struct rove_wq {
@@ -142,8 +143,6 @@ int rove_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
 			 struct ibv_device_attr_ex *attr, size_t attr_size);
 int rove_query_port(struct ibv_context *ctx, u8 port, struct ibv_port_attr *attr);
 int rove_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
-struct ibv_pd *rove_alloc_pd(struct ibv_context *ctx);
-int rove_dealloc_pd(struct ibv_pd *pd);
 struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, u64 iova,
 			   int access);
 struct ibv_mr *rove_reg_dmabuf_mr(struct ibv_pd *pd, u64 offset, size_t length, u64 iova, int fd,
@@ -158,6 +157,18 @@ struct ibv_xrcd *rove_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_at
 int rove_close_xrcd(struct ibv_xrcd *xrcd);
 struct ibv_ah *rove_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int rove_destroy_ah(struct ibv_ah *ah);
+
+/* domain.c */
+struct ibv_pd *rove_alloc_pd(struct ibv_context *ctx);
+int rove_dealloc_pd(struct ibv_pd *pd);
+struct ibv_td *rove_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr);
+int rove_dealloc_td(struct ibv_td *td);
+struct ibv_pd *rove_alloc_parent_domain(struct ibv_context *ctx,
+					struct ibv_parent_domain_init_attr *attr);
+struct ibv_pd *rove_import_pd(struct ibv_context *ctx, u32 handle);
+void rove_unimport_pd(struct ibv_pd *pd);
+struct ibv_mr *rove_import_mr(struct ibv_pd *pd, u32 handle);
+void rove_unimport_mr(struct ibv_mr *mr);
 
 /* qp.c */
 struct ibv_qp *rove_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
@@ -192,6 +203,8 @@ int rove_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_r
 struct ibv_cq *rove_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel,
 			      int vector);
 struct ibv_cq_ex *rove_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
+int rove_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+int rove_resize_cq(struct ibv_cq *cq, int cqe);
 int rove_destroy_cq(struct ibv_cq *cq);
 int rove_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 int rove_req_notify_cq(struct ibv_cq *cq, int solicited_only);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Verbs that are one system call: queries, protection domains, memory, addresses. */
+/* Verbs that are one system call: queries, memory, XRC domains, addresses. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,35 +44,6 @@ int rove_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 	if (known && clock_gettime(CLOCK_MONOTONIC, &values->raw_clock))
 		return errno;
 	return 0;
-}
-
-struct ibv_pd *rove_alloc_pd(struct ibv_context *ctx)
-{
-	struct ib_uverbs_alloc_pd_resp resp;
-	struct ibv_alloc_pd cmd;
-	struct ibv_pd *pd;
-	int err;
-
-	pd = calloc(1, sizeof(*pd));
-	if (!pd)
-		return NULL;
-
-	err = ibv_cmd_alloc_pd(ctx, pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
-	if (err) {
-		free(pd);
-		errno = err;
-		return NULL;
-	}
-	return pd;
-}
-
-int rove_dealloc_pd(struct ibv_pd *pd)
-{
-	int err = ibv_cmd_dealloc_pd(pd);
-
-	if (!err)
-		free(pd);
-	return err;
 }
 
 struct ibv_mr *rove_reg_mr(struct ibv_pd *pd, void *addr, size_t length, u64 iova,

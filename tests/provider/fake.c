@@ -154,6 +154,53 @@ int ibv_cmd_create_cq_ex(struct ibv_context *ctx, const struct ibv_cq_init_attr_
 	return 0;
 }
 
+/* The module's part of a resize: what was not taken moves, indices run on. */
+static void commit_cq(struct rove_cq *cq)
+{
+	struct rove_cq_hdr *old = cq->ring.hdr, *hdr;
+	struct rove_cqe *cqe;
+	uint32_t i;
+
+	hdr = mmap(NULL, fake.cq_next.length, PROT_READ | PROT_WRITE, MAP_SHARED, area_fd,
+		   fake.cq_next.offset);
+	cqe = (void *)((char *)hdr + ROVE_CQ_ENTRIES);
+	for (i = old->cons; i != old->prod; i++)
+		cqe[i % fake.cq_next.entries] = cq->ring.cqe[i & cq->ring.mask];
+	hdr->cons = old->cons;
+	hdr->prod = old->prod;
+	hdr->arm = old->arm;
+	hdr->fired = old->fired;
+	munmap(hdr, fake.cq_next.length);
+}
+
+int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, size_t cmd_size,
+		      struct ib_uverbs_resize_cq_resp *resp, size_t resp_size)
+{
+	struct urove_resize_cq_resp *r = container_of(resp, struct urove_resize_cq_resp, ibv_resp);
+	struct urove_resize_cq *c = container_of(cmd, struct urove_resize_cq, ibv_cmd);
+
+	if (c->step == ROVE_RESIZE_PREPARE) {
+		fake.cq_next.entries = pow2(cqe);
+		fake.cq_next.length = ROVE_CQ_ENTRIES +
+				      fake.cq_next.entries * sizeof(struct rove_cqe);
+		fake.cq_next.offset = area_add(fake.cq_next.length);
+		fake.areas--;
+		r->drv_payload = fake.cq_next;
+		return 0;
+	}
+	if (fake.modify_err)
+		return fake.modify_err;
+	commit_cq(to_rove_cq(cq));
+	cq->cqe = fake.cq_next.entries;
+	return 0;
+}
+
+int ibv_cmd_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr, struct ibv_modify_cq *cmd,
+		      size_t cmd_size)
+{
+	return fake.modify_err;
+}
+
 int ibv_cmd_destroy_cq(struct ibv_cq *cq)
 {
 	fake.areas--;
@@ -365,6 +412,16 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, 
 		   struct ib_uverbs_reg_mr_resp *resp, size_t resp_size)
 {
 	return fake.create_err;
+}
+
+int ibv_cmd_query_mr(struct ibv_pd *pd, struct verbs_mr *mr, uint32_t handle)
+{
+	return fake.create_err;
+}
+
+int ibv_cmd_query_context(struct ibv_context *ctx, struct ibv_command_buffer *driver)
+{
+	return 0;
 }
 
 int ibv_cmd_rereg_mr(struct verbs_mr *mr, uint32_t flags, void *addr, size_t length, uint64_t iova,

@@ -37,6 +37,7 @@ struct fake {
 	uint32_t stride_extra;		/* bytes that slots are longer than needed */
 	uint32_t bad_offset;		/* added to sq_offset: a module gone wrong */
 	int areas;			/* objects that the module holds */
+	struct rove_resize_cq_resp cq_next;	/* prepared by a resize */
 	struct rove_create_srq_resp srq_next;	/* prepared by a resize */
 	uint32_t srq_steps;		/* of calls to modify an SRQ, 4 bits each */
 };

@@ -465,14 +465,14 @@ TEST(fields_not_asked_for_are_not_there)
 
 TEST(unsupported)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD };
+	struct ibv_cq_init_attr_ex attr = { .cqe = 1, .comp_mask = 1 << 30 };
 
 	ctx = fake_open();
 	CHECK(!fake_create_cq_ex(ctx, 1, IBV_WC_EX_WITH_FLOW_TAG, 0));
 	CHECK_EQ(errno, EOPNOTSUPP);
 	CHECK(!fake_create_cq_ex(ctx, 1, IBV_WC_EX_WITH_TM_INFO, 0));
 	CHECK_EQ(errno, EOPNOTSUPP);
-	CHECK(!fake_create_cq_ex(ctx, 1, 0, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
+	CHECK(!fake_create_cq_ex(ctx, 1, 0, 1 << 30));
 	CHECK_EQ(errno, EOPNOTSUPP);
 	CHECK(!fake.ops.create_cq_ex(ctx, &attr));
 	CHECK_EQ(errno, EOPNOTSUPP);
@@ -519,4 +519,48 @@ TEST(arming_within_a_batch)
 	ibv_end_poll(cq);
 	CHECK(rove_cq_ring_fire(&ring, false));
 	teardown(&to_rove_cq_ex(cq)->vcq.cq);
+}
+
+/* What was not taken comes out of the new ring, and an arming stays one. */
+TEST(resize_keeps_completions)
+{
+	struct ibv_context *context = fake_open();
+	struct ibv_cq *c = fake_create_cq(context, 4);
+	struct rove_cq_ring module;
+	struct rove_cqe cqe = {};
+	struct ibv_wc wc;
+	uint64_t i;
+
+	module = fake_cq_ring(c);
+	for (i = 1; i <= 6; i++) {
+		cqe.wr_id = i;
+		CHECK(rove_cq_ring_put(&module, &cqe));
+		if (i <= 3) {
+			CHECK_EQ(fake.ops.poll_cq(c, 1, &wc), 1);
+			CHECK_EQ(wc.wr_id, i);
+		}
+	}
+	CHECK_EQ(fake.ops.req_notify_cq(c, 0), 0);
+	fake.modify_err = EINVAL;
+	CHECK_EQ(fake.ops.resize_cq(c, 16), EINVAL);
+	fake.modify_err = 0;
+	CHECK_EQ(fake.ops.resize_cq(c, 16), 0);
+	module.hdr = to_rove_cq(c)->ring.hdr;
+	module.cqe = to_rove_cq(c)->ring.cqe;
+	module.mask = to_rove_cq(c)->ring.mask;
+	CHECK_EQ(module.mask, 15);
+	for (i = 7; i <= 19; i++) {
+		cqe.wr_id = i;
+		CHECK(rove_cq_ring_put(&module, &cqe));
+	}
+	CHECK(!rove_cq_ring_put(&module, &cqe));
+	CHECK(rove_cq_ring_fire(&module, false));
+	for (i = 4; i <= 19; i++) {
+		CHECK_EQ(fake.ops.poll_cq(c, 1, &wc), 1);
+		CHECK_EQ(wc.wr_id, i);
+	}
+	CHECK_EQ(fake.ops.poll_cq(c, 1, &wc), 0);
+	fake.ops.destroy_cq(c);
+	CHECK_EQ(fake.areas, 1);
+	fake_close(context);
 }

@@ -263,3 +263,50 @@ TEST(hostile_arm)
 		CHECK(fired <= 1);
 	}
 }
+
+/* To a larger area and to a smaller one, with an arming in force. */
+TEST(moves)
+{
+	static u64 small[(ROVE_CQ_ENTRIES + 4 * sizeof(struct rove_cqe)) / 8];
+	static u64 large[(ROVE_CQ_ENTRIES + 16 * sizeof(struct rove_cqe)) / 8];
+	static u64 again[(ROVE_CQ_ENTRIES + 4 * sizeof(struct rove_cqe)) / 8];
+	struct rove_cq_ring module, user;
+	struct rove_cqe cqe = {};
+	const struct rove_cqe *got;
+	u64 i;
+
+	memset(small, 0, sizeof(small));
+	memset(large, 0, sizeof(large));
+	memset(again, 0, sizeof(again));
+	rove_cq_ring_init(&module, small, 4);
+	rove_cq_ring_init(&user, small, 4);
+	for (i = 0; i < 7; i++) {
+		cqe.wr_id = i;
+		CHECK(rove_cq_ring_put(&module, &cqe));
+		if (i < 3)
+			rove_cq_ring_release(&user);
+	}
+	rove_cq_ring_arm(&user, false);
+	CHECK(rove_cq_ring_move(&module, large, 16));
+	user.hdr = module.hdr;
+	user.cqe = module.cqe;
+	user.mask = 15;
+	CHECK_EQ(module.hdr->cons, 3);
+	cqe.wr_id = 7;
+	CHECK(rove_cq_ring_put(&module, &cqe));
+	CHECK(rove_cq_ring_fire(&module, false));
+	CHECK(!rove_cq_ring_move(&module, again, 4));
+	CHECK_EQ(module.mask, 15);
+	for (i = 3; i < 8; i++) {
+		got = rove_cq_ring_peek(&user);
+		CHECK(got && got->wr_id == i);
+		rove_cq_ring_release(&user);
+	}
+	CHECK(!rove_cq_ring_peek(&user));
+	CHECK(rove_cq_ring_move(&module, again, 4));
+	/* An index that makes no sense costs the consumer its own entries. */
+	module.hdr->cons = module.head + 77;
+	memset(large, 0, sizeof(large));
+	CHECK(rove_cq_ring_move(&module, large, 16));
+	CHECK_EQ(module.head - module.hdr->cons, 4);
+}

@@ -43,7 +43,7 @@ struct rove_uctx_resp {
 	__aligned_u64 comp_mask;
 	__u32 abi;			/* the version in use from here on */
 	__u32 db_slots;			/* QP slots in the doorbell page */
-	__aligned_u64 db_offset;	/* mmap() offset of the doorbell page */
+	__aligned_u64 db_offset;	/* mmap() offset of the doorbell page, ROVE_DB_OFFSET */
 	__u32 db_length;		/* bytes to map there */
 	__u32 max_inline;		/* largest inline payload of a QP, bytes */
 	__u32 max_send_sge;
@@ -61,6 +61,7 @@ struct rove_uctx_resp {
  */
 #define ROVE_DB_WORDS	500
 #define ROVE_DB_SLOTS	(ROVE_DB_WORDS * 64)
+#define ROVE_DB_OFFSET	0		/* where a context is imported it is mapped again */
 #define ROVE_DB_NO_SLOT	0xffffffffU	/* page full: always kick */
 
 struct rove_db_page {
@@ -84,6 +85,30 @@ struct rove_create_cq_resp {
 	__u32 entries;			/* a power of two */
 	__u32 cqn;
 	__u32 reserved_e0;
+};
+
+/*
+ * A resize, of a CQ or an SRQ, takes two calls, so that nothing has changed if the
+ * provider cannot map the new area: PREPARE makes it and says where it is; COMMIT
+ * moves what is in the ring, while the provider leaves both areas alone. Indices
+ * run on. The area has the same layout as the one that it replaces.
+ */
+enum rove_resize_step {
+	ROVE_RESIZE_PREPARE	= 1,
+	ROVE_RESIZE_COMMIT	= 2,
+};
+
+struct rove_resize_cq_req {
+	__aligned_u64 comp_mask;
+	__u32 step;			/* enum rove_resize_step */
+	__u32 reserved_60;
+};
+
+struct rove_resize_cq_resp {
+	__aligned_u64 comp_mask;
+	__aligned_u64 offset;		/* PREPARE: mmap() offset of the new area */
+	__u32 length;			/* bytes to map */
+	__u32 entries;			/* a power of two */
 };
 
 /*
@@ -306,17 +331,7 @@ struct rove_create_srq_resp {
 	__u32 max_sge;
 };
 
-/*
- * A resize takes two calls, so that nothing has changed if the provider cannot
- * map the new area: PREPARE makes it and says in next_* of the header where it
- * is; COMMIT moves what is posted, during which nothing may be posted. Indices
- * run on. The area has the same layout as the one that it replaces.
- */
-enum rove_resize_step {
-	ROVE_RESIZE_PREPARE	= 1,
-	ROVE_RESIZE_COMMIT	= 2,
-};
-
+/* There is no response: next_* of the header say where the new area is. */
 struct rove_modify_srq_req {
 	__aligned_u64 comp_mask;
 	__u32 step;			/* enum rove_resize_step with IB_SRQ_MAX_WR, else 0 */

@@ -2,8 +2,9 @@
 /*
  * Completion queues.
  *
- * Handlers (completion and overflow) run from a tasklet of the CPU that wrote the
- * completion: never inside a verb, with no lock held, one at a time for each CQ.
+ * Handlers (completion and overflow) run from a tasklet of the CPU that is the CQ's
+ * completion vector, or if it is not there of the CPU that wrote the completion:
+ * never inside a verb, with no lock held, one at a time for each CQ.
  * A CQ waits on at most one list; while its handler runs it may be queued once
  * more, and whoever finds the handler running leaves the work to it.
  */
@@ -11,6 +12,7 @@
 #include <linux/log2.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/wait_bit.h>
 #include "area.h"
 #include "cq.h"
@@ -19,12 +21,21 @@
 struct notify_cpu {
 	struct llist_head list;
 	struct tasklet_struct tasklet;
+	call_single_data_t csd;		/* schedules it from another CPU */
 };
 
 static DEFINE_PER_CPU(struct notify_cpu, notify_cpus);
 static atomic_t next_cqn = ATOMIC_INIT(0);
 
-struct rove_cq *rove_cq_create(struct rove_dev *dev, struct ib_cq *ib, u32 entries, bool user)
+static struct rove_area *alloc_ring(u32 entries)
+{
+	return rove_area_alloc(ROVE_CQ_ENTRIES + entries * sizeof(struct rove_cqe));
+}
+
+static enum hrtimer_restart moderation_ends(struct hrtimer *timer);
+
+struct rove_cq *rove_cq_create(struct rove_dev *dev, struct ib_cq *ib, u32 entries, int vector,
+			       bool user)
 {
 	struct rove_cq *cq;
 
@@ -33,7 +44,7 @@ struct rove_cq *rove_cq_create(struct rove_dev *dev, struct ib_cq *ib, u32 entri
 		return ERR_PTR(-ENOMEM);
 
 	cq->entries = roundup_pow_of_two(max(entries, 1U));
-	cq->mem = rove_area_alloc(ROVE_CQ_ENTRIES + cq->entries * sizeof(struct rove_cqe));
+	cq->mem = alloc_ring(cq->entries);
 	if (!cq->mem) {
 		kfree(cq);
 		return ERR_PTR(-ENOMEM);
@@ -42,7 +53,10 @@ struct rove_cq *rove_cq_create(struct rove_dev *dev, struct ib_cq *ib, u32 entri
 	cq->dev = dev;
 	cq->ib = ib;
 	cq->user = user;
+	cq->vector = vector;
+	hrtimer_setup(&cq->mod_timer, moderation_ends, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	cq->cqn = atomic_inc_return(&next_cqn);
+	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	spin_lock_init(&cq->poll_lock);
 	rove_cq_ring_init(&cq->ring, cq->mem->addr, cq->entries);
@@ -60,8 +74,47 @@ void rove_cq_put(struct rove_cq *cq)
 {
 	if (!cq || !refcount_dec_and_test(&cq->refs))
 		return;
+	rove_area_put(cq->next_mem);
 	rove_area_put(cq->mem);
 	kfree_rcu(cq, rcu);
+}
+
+int rove_cq_prepare(struct rove_cq *cq, u32 entries)
+{
+	struct rove_area *mem;
+
+	lockdep_assert_held(&cq->mutex);
+	entries = roundup_pow_of_two(entries);
+	mem = alloc_ring(entries);
+	if (!mem)
+		return -ENOMEM;
+	rove_area_put(cq->next_mem);
+	cq->next_mem = mem;
+	cq->next_entries = entries;
+	return 0;
+}
+
+int rove_cq_commit(struct rove_cq *cq)
+{
+	struct rove_area *unused = cq->next_mem;
+	unsigned long flags;
+	bool moved;
+
+	lockdep_assert_held(&cq->mutex);
+	if (!unused)
+		return -EINVAL;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	moved = rove_cq_ring_move(&cq->ring, unused->addr, cq->next_entries);
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	cq->next_mem = NULL;
+	if (moved) {
+		swap(cq->mem, unused);
+		cq->entries = cq->next_entries;
+	}
+	rove_area_put(unused);
+	return moved ? 0 : -EINVAL;
 }
 
 static bool handler_done(struct rove_cq *cq)
@@ -83,6 +136,8 @@ void rove_cq_destroy(struct rove_cq *cq)
 	cq->ib = NULL;
 	spin_unlock_irqrestore(&cq->lock, flags);
 
+	/* It is started only as long as there is somebody to be told. */
+	hrtimer_cancel(&cq->mod_timer);
 	wait_var_event(&cq->notifying, handler_done(cq));
 	rove_cq_put(cq);
 }
@@ -154,9 +209,60 @@ static void queue_notify(struct rove_cq *cq)
 		return;
 	cq->queued = true;
 	rove_cq_get(cq);
-	n = this_cpu_ptr(&notify_cpus);
-	llist_add(&cq->notify_node, &n->list);
+	if (cq->vector == smp_processor_id() || !cpu_online(cq->vector)) {
+		n = this_cpu_ptr(&notify_cpus);
+		llist_add(&cq->notify_node, &n->list);
+		tasklet_schedule(&n->tasklet);
+		return;
+	}
+	n = per_cpu_ptr(&notify_cpus, cq->vector);
+	/* Busy: it has not looked at the list yet. Gone: its list is taken here. */
+	if (llist_add(&cq->notify_node, &n->list) &&
+	    smp_call_function_single_async(cq->vector, &n->csd) == -ENXIO)
+		tasklet_schedule(&n->tasklet);
+}
+
+static void schedule_notify(void *arg)
+{
+	struct notify_cpu *n = arg;
+
 	tasklet_schedule(&n->tasklet);
+}
+
+/* The handler is wanted, and one more completion came. Caller holds cq->lock. */
+static void moderate(struct rove_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	if (likely(!cq->mod_period) || ++cq->held >= cq->mod_count) {
+		queue_notify(cq);
+	} else if (cq->held == 1 && cq->ib) {
+		hrtimer_start(&cq->mod_timer, us_to_ktime(cq->mod_period), HRTIMER_MODE_REL_SOFT);
+	}
+}
+
+static enum hrtimer_restart moderation_ends(struct hrtimer *timer)
+{
+	struct rove_cq *cq = container_of(timer, struct rove_cq, mod_timer);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->wanted)
+		queue_notify(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+void rove_cq_moderate(struct rove_cq *cq, u16 count, u16 period)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->mod_count = count;
+	cq->mod_period = count > 1 ? period : 0;
+	/* What waits under the old rule does not wait any more. */
+	if (cq->wanted)
+		queue_notify(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
 void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solicited)
@@ -171,7 +277,10 @@ void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solic
 			queue_notify(cq);
 	} else if (rove_cq_ring_fire(&cq->ring, solicited)) {
 		cq->wanted = true;
-		queue_notify(cq);
+		cq->held = 0;
+		moderate(cq);
+	} else if (unlikely(cq->mod_period) && cq->wanted) {
+		moderate(cq);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
@@ -211,8 +320,13 @@ int rove_cq_init(void)
 		n = per_cpu_ptr(&notify_cpus, cpu);
 		init_llist_head(&n->list);
 		tasklet_setup(&n->tasklet, notify_tasklet);
+		INIT_CSD(&n->csd, schedule_notify, n);
 	}
 	return 0;
+}
+
+static void nothing(void *arg)
+{
 }
 
 /* All CQs are gone, so nothing is queued but what was taken off already. */
@@ -220,6 +334,8 @@ void rove_cq_exit(void)
 {
 	int cpu;
 
+	/* Comes after calls that are on their way to another CPU. */
+	on_each_cpu(nothing, NULL, 1);
 	for_each_possible_cpu(cpu)
 		tasklet_kill(&per_cpu_ptr(&notify_cpus, cpu)->tasklet);
 }

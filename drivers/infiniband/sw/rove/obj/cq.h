@@ -2,7 +2,9 @@
 #ifndef ROVE_OBJ_CQ_H
 #define ROVE_OBJ_CQ_H
 
+#include <linux/hrtimer.h>
 #include <linux/llist.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 #include "../ring/cqe.h"
@@ -14,12 +16,16 @@ struct rove_dev;
 struct rove_cq {
 	struct rove_dev *dev;
 	struct ib_cq *ib;		/* NULL once destroy has begun; under lock */
-	struct rove_area *mem;		/* rove_cq_hdr, rove_cqe[] */
-	u32 entries;
+	struct mutex mutex;		/* one resize at a time */
+	struct rove_area *mem;		/* rove_cq_hdr, rove_cqe[]; under mutex */
+	u32 entries;			/* under mutex */
+	struct rove_area *next_mem;	/* a resize was prepared, or NULL; under mutex */
+	u32 next_entries;
 	u32 cqn;
 	bool user;
 	bool overflow;			/* a completion was lost; under lock */
-	bool overflow_told;		/* under lock */
+	bool overflow_told;		/* under lock; or nobody wants to be told */
+	int vector;			/* the handler runs on that CPU, if it is online */
 	spinlock_t lock;		/* irqsave: ring (module side), ib, notify state */
 	struct rove_cq_ring ring;	/* module side */
 	spinlock_t poll_lock;		/* irqsave: consumer side of a kernel CQ */
@@ -29,6 +35,11 @@ struct rove_cq {
 	bool wanted;			/* the completion handler is to be called */
 	bool notifying;			/* a handler is running */
 	struct llist_node notify_node;
+	/* moderation: tell when so many came, or so long after the first; under lock */
+	u16 mod_count;
+	u16 mod_period;			/* us; 0: at once */
+	u16 held;			/* completions since it was wanted */
+	struct hrtimer mod_timer;
 	refcount_t refs;		/* creator, QPs, notify list */
 	struct rcu_head rcu;
 };
@@ -38,6 +49,7 @@ struct rove_ibcq {
 	struct ib_cq ib;
 	struct rove_cq *cq;
 	struct rdma_user_mmap_entry *mmap;	/* verbs/ */
+	struct rdma_user_mmap_entry *next_mmap;
 };
 
 static inline struct rove_cq *rove_cq_of(struct ib_cq *ib)
@@ -48,10 +60,23 @@ static inline struct rove_cq *rove_cq_of(struct ib_cq *ib)
 /**
  * rove_cq_create() - rings and all
  * @entries: as asked for; rounded up to a power of two
+ * @vector:  number of the CPU on which handlers run
  *
  * Return: the CQ or an ERR_PTR (-ENOMEM).
  */
-struct rove_cq *rove_cq_create(struct rove_dev *dev, struct ib_cq *ib, u32 entries, bool user);
+struct rove_cq *rove_cq_create(struct rove_dev *dev, struct ib_cq *ib, u32 entries, int vector,
+			       bool user);
+
+/* Call the handler after @count completions, or @period us after the first; 0: at once. */
+void rove_cq_moderate(struct rove_cq *cq, u16 count, u16 period);
+
+/*
+ * Resizing a process's CQ: prepare allocates, commit moves the completions that were
+ * not taken. Both need mutex. If they fail (-ENOMEM; -EINVAL: more completions than
+ * entries) nothing has changed.
+ */
+int rove_cq_prepare(struct rove_cq *cq, u32 entries);
+int rove_cq_commit(struct rove_cq *cq);
 
 /* Waits for a running handler; no handler runs after this. Sleeps. */
 void rove_cq_destroy(struct rove_cq *cq);

@@ -49,6 +49,30 @@ bool rove_cq_ring_fire(struct rove_cq_ring *r, bool solicited)
 	return true;
 }
 
+bool rove_cq_ring_move(struct rove_cq_ring *r, void *area, u32 entries)
+{
+	struct rove_cq_ring to;
+	u32 i, n;
+
+	/* What the consumer says of its index is hostile. */
+	n = r->head - READ_ONCE(r->hdr->cons);
+	n = min(n, r->mask + 1);
+	if (n > entries)
+		return false;
+
+	rove_cq_ring_init(&to, area, entries);
+	for (i = r->head - n; i != r->head; i++)
+		to.cqe[i & to.mask] = r->cqe[i & r->mask];
+	to.hdr->cons = r->head - n;
+	to.hdr->arm = READ_ONCE(r->hdr->arm);
+	to.hdr->prod = r->head;
+	to.hdr->fired = r->armed;
+	to.head = r->head;
+	to.armed = r->armed;
+	*r = to;
+	return true;
+}
+
 const struct rove_cqe *rove_cq_ring_peek(const struct rove_cq_ring *r)
 {
 	const struct rove_cqe *slot = &r->cqe[r->head & r->mask];

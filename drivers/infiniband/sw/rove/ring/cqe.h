@@ -52,6 +52,17 @@ bool rove_cq_ring_put(struct rove_cq_ring *r, const struct rove_cqe *cqe);
  */
 bool rove_cq_ring_fire(struct rove_cq_ring *r, bool solicited);
 
+/**
+ * rove_cq_ring_move() - module: go on in another area
+ * @area: zeroed; of @entries
+ *
+ * The consumer stands still. What it has not taken moves along, and so does an
+ * arming that was not answered.
+ *
+ * Return: false, with nothing done, when there is more than @entries.
+ */
+bool rove_cq_ring_move(struct rove_cq_ring *r, void *area, u32 entries);
+
 /* Consumer: the next completion, in place, or NULL. */
 const struct rove_cqe *rove_cq_ring_peek(const struct rove_cq_ring *r);
 

@@ -53,6 +53,18 @@ static struct ib_mr *reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64
 #define REG_DMABUF_MR	rove_reg_dmabuf_mr
 #endif
 
+/* 7.x: under another name, and for processes only. */
+#ifdef ROVE_HAVE_RESIZE_USER_CQ
+#define RESIZE_CQ	.resize_user_cq = rove_resize_cq
+#else
+static int resize_cq(struct ib_cq *ib, int cqe, struct ib_udata *udata)
+{
+	return rove_resize_cq(ib, cqe, udata);
+}
+
+#define RESIZE_CQ	.resize_cq = resize_cq
+#endif
+
 const struct ib_device_ops rove_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = ROVE_DRIVER_ID,
@@ -95,6 +107,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.map_mr_sg = rove_map_mr_sg,
 	.mmap = rove_mmap,
 	.mmap_free = rove_mmap_free,
+	.modify_cq = rove_modify_cq,
 	.modify_qp = rove_modify_qp,
 	.modify_srq = rove_modify_srq,
 	.poll_cq = rove_poll_cq,
@@ -106,10 +119,12 @@ const struct ib_device_ops rove_dev_ops = {
 	.query_pkey = rove_query_pkey,
 	.query_qp = rove_query_qp,
 	.query_srq = rove_query_srq,
+	.query_ucontext = rove_query_ucontext,
 	.reg_user_mr = REG_USER_MR,
 	.reg_user_mr_dmabuf = REG_DMABUF_MR,
 	.req_notify_cq = rove_req_notify_cq,
 	.rereg_user_mr = rove_rereg_user_mr,
+	RESIZE_CQ,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, rove_ibah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, rove_ibcq, ib),

@@ -47,6 +47,8 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_srq = MANY;
 	attr->max_srq_wr = ROVE_MAX_WR;
 	attr->max_srq_sge = ROVE_MAX_SGE;
+	attr->cq_caps.max_cq_moderation_count = U16_MAX;
+	attr->cq_caps.max_cq_moderation_period = U16_MAX;
 	attr->max_pkeys = 1;
 }
 

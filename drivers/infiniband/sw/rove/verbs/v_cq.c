@@ -13,6 +13,8 @@
 
 static_assert(sizeof(struct rove_create_cq_req) == 16);
 static_assert(sizeof(struct rove_create_cq_resp) == 32);
+static_assert(sizeof(struct rove_resize_cq_req) == 16);
+static_assert(sizeof(struct rove_resize_cq_resp) == 24);
 
 /* ---- life ------------------------------------------------------------------ */
 
@@ -55,7 +57,8 @@ int rove_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
 	int err;
 
-	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
 		return -EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > ROVE_MAX_CQE)
 		return -EINVAL;
@@ -65,9 +68,12 @@ int rove_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 			return err;
 	}
 
-	shell->cq = rove_cq_create(rove_dev_of(ib->device), ib, attr->cqe, udata);
+	shell->cq = rove_cq_create(rove_dev_of(ib->device), ib, attr->cqe,
+				   attr->comp_vector % nr_cpu_ids, udata);
 	if (IS_ERR(shell->cq))
 		return PTR_ERR(shell->cq);
+	/* As if it had been told: what does not fit is lost, and that is all. */
+	shell->cq->overflow_told = attr->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
 	ib->cqe = shell->cq->entries;
 
 	if (udata) {
@@ -80,6 +86,89 @@ int rove_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	return 0;
 }
 
+int rove_modify_cq(struct ib_cq *ib, u16 count, u16 period)
+{
+	rove_cq_moderate(rove_cq_of(ib), count, period);
+	return 0;
+}
+
+static void forget_next(struct rove_ibcq *shell)
+{
+	rdma_user_mmap_entry_remove(shell->next_mmap);
+	shell->next_mmap = NULL;
+}
+
+/* A new area, which the process is to map. */
+static int prepare_resize(struct rove_ibcq *shell, u32 cqe, struct ib_udata *udata)
+{
+	struct rove_uctx *u = rdma_udata_to_drv_context(udata, struct rove_uctx, ib);
+	struct rove_resize_cq_resp resp = {};
+	struct rdma_user_mmap_entry *mmap;
+	struct rove_cq *cq = shell->cq;
+	int err;
+
+	err = rove_cq_prepare(cq, cqe);
+	if (err)
+		return err;
+	forget_next(shell);
+	mmap = rove_mmap_insert(&u->ib, cq->next_mem, &resp.offset);
+	if (IS_ERR(mmap))
+		return PTR_ERR(mmap);
+	shell->next_mmap = mmap;
+	resp.length = cq->next_mem->len;
+	resp.entries = cq->next_entries;
+	return ib_respond_udata(udata, resp);
+}
+
+static int commit_resize(struct rove_ibcq *shell, u32 cqe, struct ib_udata *udata)
+{
+	struct rove_resize_cq_resp resp = {};
+	struct rove_cq *cq = shell->cq;
+	int err;
+
+	if (!shell->next_mmap || cq->next_entries < cqe)
+		return -EINVAL;
+	err = rove_cq_commit(cq);
+	if (!err) {
+		swap(shell->mmap, shell->next_mmap);
+		shell->ib.cqe = cq->entries;
+	}
+	forget_next(shell);
+	resp.entries = cq->entries;
+	return err ?: ib_respond_udata(udata, resp);
+}
+
+int rove_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata)
+{
+	struct rove_ibcq *shell = container_of(ib, struct rove_ibcq, ib);
+	struct rove_resize_cq_req req;
+	int err;
+
+	if (!udata)
+		return -EOPNOTSUPP;
+	err = ib_copy_validate_udata_in_cm(udata, req, reserved_60, 0);
+	if (err)
+		return err;
+	if (req.reserved_60)
+		return -EOPNOTSUPP;
+	if (!cqe || cqe > ROVE_MAX_CQE)
+		return -EINVAL;
+
+	mutex_lock(&shell->cq->mutex);
+	switch (req.step) {
+	case ROVE_RESIZE_PREPARE:
+		err = prepare_resize(shell, cqe, udata);
+		break;
+	case ROVE_RESIZE_COMMIT:
+		err = commit_resize(shell, cqe, udata);
+		break;
+	default:
+		err = -EOPNOTSUPP;
+	}
+	mutex_unlock(&shell->cq->mutex);
+	return err;
+}
+
 int rove_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct rove_ibcq *shell = container_of(ib, struct rove_ibcq, ib);
@@ -88,6 +177,7 @@ int rove_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	err = ib_no_udata_io(udata);
 	if (err)
 		return err;
+	forget_next(shell);
 	rdma_user_mmap_entry_remove(shell->mmap);
 	rove_cq_destroy(shell->cq);
 	return 0;

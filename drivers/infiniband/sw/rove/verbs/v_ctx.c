@@ -44,6 +44,11 @@ int rove_alloc_ucontext(struct ib_ucontext *ctx, struct ib_udata *udata)
 		err = PTR_ERR(u->mmap);
 		goto err_uctx;
 	}
+	/* The first of a context: see rove_query_ucontext(). */
+	if (WARN_ON_ONCE(resp.db_offset != ROVE_DB_OFFSET)) {
+		err = -EBUSY;
+		goto err_mmap;
+	}
 
 	resp.abi = ROVE_ABI_VERSION;
 	resp.db_slots = ROVE_DB_SLOTS;
@@ -61,6 +66,12 @@ err_mmap:
 err_uctx:
 	rove_uctx_exit(u);
 	return err;
+}
+
+/* For who imports the context: all that is to be known of it is known already. */
+int rove_query_ucontext(struct ib_ucontext *ctx, struct uverbs_attr_bundle *attrs)
+{
+	return 0;
 }
 
 void rove_dealloc_ucontext(struct ib_ucontext *ctx)

@@ -17,6 +17,7 @@ struct rove_xrcd {
 
 /* ib_device_ops */
 int rove_alloc_ucontext(struct ib_ucontext *ctx, struct ib_udata *udata);
+int rove_query_ucontext(struct ib_ucontext *ctx, struct uverbs_attr_bundle *attrs);
 void rove_dealloc_ucontext(struct ib_ucontext *ctx);
 void rove_disassociate_ucontext(struct ib_ucontext *ctx);
 int rove_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
