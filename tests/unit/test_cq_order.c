@@ -16,6 +16,7 @@ static void barrier_hook(void);
 #define rove_cq_ring_peek	order_peek
 #define rove_cq_ring_release	order_release
 #define rove_cq_ring_arm	order_arm
+#define rove_cq_ring_move	order_move
 #include "ring/cqe.c"
 
 #define ENTRIES	4
