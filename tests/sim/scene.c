@@ -175,7 +175,7 @@ static void make_msg(struct node *n, struct msg *m, struct reads *reads)
 	struct world *w = n->world;
 	u32 max = RW_LEN / 2;
 
-	m->op = sim_below(w, ROVE_WR_OPS);
+	m->op = sim_below(w, w->xrc ? ROVE_WR_FETCH_ADD + 1 : ROVE_WR_OPS);
 	m->flags = 0;
 	if (sim_below(w, 3))
 		m->flags |= ROVE_WR_SIGNALED;
@@ -372,7 +372,7 @@ static void make_node(struct world *w, u32 i)
 	n->limits.max_inline = MAX_INLINE;
 	n->limits.max_sge = 4;
 	n->limits.xrc = w->xrc;
-	n->limits.ops = (1U << ROVE_WR_OPS) - 1;
+	n->limits.ops = (1U << (w->xrc ? ROVE_WR_FETCH_ADD + 1 : ROVE_WR_OPS)) - 1;
 	n->slots = malloc((size_t)SQ_ENTRIES * stride);
 	rove_req_init(&n->req, n->slots, SQ_ENTRIES, stride);
 	rove_resp_init(&n->resp);
