@@ -106,6 +106,11 @@ static void tell(struct rove_qp *qp, u32 events)
 		return;
 	if (!qp->sqd_notify)
 		events &= ~ROVE_QPE_SQ_DRAINED;
+	/* It is news only to who has not gone to RTS yet (11.6.3.2). */
+	if (READ_ONCE(qp->state) != IB_QPS_RTR)
+		events &= ~ROVE_QPE_COMM_EST;
+	if (!events)
+		return;
 	atomic_or(events, &qp->events);
 	again(qp);
 }
