@@ -79,7 +79,8 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 {
 	u32 ops = rove_post_ops(attr->qp_type);
 
-	if ((!ops && attr->qp_type != IBV_QPT_XRC_RECV) || !check_comp_mask(attr->comp_mask, SUPPORTED_COMP_MASK))
+	if ((!ops && attr->qp_type != IBV_QPT_XRC_RECV) ||
+	    !check_comp_mask(attr->comp_mask, SUPPORTED_COMP_MASK))
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
 		return EOPNOTSUPP;

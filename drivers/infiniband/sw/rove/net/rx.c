@@ -133,9 +133,9 @@ static bool run_train(struct rove_rxpkt *rx, const struct dest *d)
 		dev = NULL;
 		qpn = why ? 0 : rx->pkt.dqpn;
 		if (unlikely(!why && d->mcast)) {
-			if (rx->pkt.dqpn != ROVE_MULTICAST_QPN)
+			if (rx->pkt.dqpn != ROVE_MULTICAST_QPN) {
 				why = ROVE_DROP_QPN;
-			else if (run_mcast(rx, d, &more)) {
+			} else if (run_mcast(rx, d, &more)) {
 				used = true;
 				if (!more)
 					return true;

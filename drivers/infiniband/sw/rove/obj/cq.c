@@ -233,11 +233,10 @@ static void schedule_notify(void *arg)
 static void moderate(struct rove_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
-	if (likely(!cq->mod_period) || ++cq->held >= cq->mod_count) {
+	if (likely(!cq->mod_period) || ++cq->held >= cq->mod_count)
 		queue_notify(cq);
-	} else if (cq->held == 1 && cq->ib) {
+	else if (cq->held == 1 && cq->ib)
 		hrtimer_start(&cq->mod_timer, us_to_ktime(cq->mod_period), HRTIMER_MODE_REL_SOFT);
-	}
 }
 
 static enum hrtimer_restart moderation_ends(struct hrtimer *timer)

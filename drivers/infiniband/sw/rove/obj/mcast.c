@@ -132,13 +132,13 @@ static bool is_for(const struct rove_mcast *m, const union ib_gid *gid, struct n
 struct rove_mcast *rove_mcast_next(struct rove_mcast *m, const union ib_gid *gid,
 				   struct net_device *ndev)
 {
+	struct hlist_head *head = &groups[hash_min(hash(gid), HASH_BITS(groups))];
 	struct hlist_node *node;
 
 	if (m)
 		node = rcu_dereference(hlist_next_rcu(&m->node));
 	else
-		node = rcu_dereference(hlist_first_rcu(
-					&groups[hash_min(hash(gid), HASH_BITS(groups))]));
+		node = rcu_dereference(hlist_first_rcu(head));
 	for (; node; node = rcu_dereference(hlist_next_rcu(node))) {
 		m = hlist_entry(node, struct rove_mcast, node);
 		if (is_for(m, gid, ndev))

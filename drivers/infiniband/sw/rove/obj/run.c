@@ -746,8 +746,8 @@ static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_
 {
 	struct resp_place s = { .qp = qp, .va = act->va };
 
-	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_WRITE,
-			    act->va, act->check_len);
+	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn,
+			    IB_ACCESS_REMOTE_WRITE, act->va, act->check_len);
 	if (!s.mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	if (act->len)
@@ -875,8 +875,8 @@ static void resp_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 			res.fault = resp_flush_range(qp, &act);
 			break;
 		case ROVE_RESP_INVALIDATE:
-			res.fault = rove_memwr_invalidate(&qp->dev->mrs, qp->remote_pd, qp->qpn, act.rkey,
-							  true);
+			res.fault = rove_memwr_invalidate(&qp->dev->mrs, qp->remote_pd, qp->qpn,
+							  act.rkey, true);
 			break;
 		}
 		rove_resp_result(&qp->resp, &res, &act);
