@@ -108,7 +108,10 @@ link_gone() {
 	PIDS=()
 	receiver r1 b 4 && receiver r2 b 6 || return
 	b rdma link del "$RB" || return
-	wait_until 5 left4 b && wait_until 5 left6 b || { b ip maddr show dev "$EB"; return 1; }
+	if ! wait_until 5 left4 b || ! wait_until 5 left6 b; then
+		b ip maddr show dev "$EB"
+		return 1
+	fi
 	stop "${PIDS[0]}"
 	stop "${PIDS[1]}"
 	b rdma link add "$RB" type "$TYPE" netdev "$EB" && wait_until 10 both_have_gids

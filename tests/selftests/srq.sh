@@ -26,8 +26,8 @@ xsrq_pingpong() {
 
 # perftest COMMAND OPTION...
 perftest() {
-	pair -- "$1" -d "$RA" -x "$GID_A" "${@:2}" -- \
-		"$1" -d "$RB" -x "$GID_B" "${@:2}" "$IP_A" && leaves_nothing
+	pair -- "$1" -F -d "$RA" -x "$GID_A" "${@:2}" -- \
+		"$1" -F -d "$RB" -x "$GID_B" "${@:2}" "$IP_A" && leaves_nothing
 }
 
 t "every rule, by verbs" by_verbs srq.py

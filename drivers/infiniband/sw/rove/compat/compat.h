@@ -71,6 +71,15 @@ static inline void rove_compat_hrtimer_setup(struct hrtimer *timer,
 #define hrtimer_setup	rove_compat_hrtimer_setup
 #endif
 
+#ifndef ROVE_HAVE_US_TO_KTIME
+#include <linux/ktime.h>
+
+static inline ktime_t us_to_ktime(u64 us)
+{
+	return us * NSEC_PER_USEC;
+}
+#endif
+
 /*
  * 6.12: devices are always made in the first namespace, where in exclusive mode
  * nobody in the netdev's own could see them.
