@@ -11,24 +11,11 @@ from pyverbs.cq import CQEX, CqInitAttrEx
 from pyverbs.pd import PD, ParentDomain, ParentDomainInitAttr
 
 import ends
-from ends import SIGNALED, Fail, Pair, check, equal, pattern, readable, refused, same
+from ends import SIGNALED, Fail, check, equal, pattern, readable, refused, same
 
 SEND, WRITE = e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE
 TESTS = []
-
-
-def test(name, **options):
-    """A test on a fresh pair."""
-    def register(function):
-        def run(names):
-            pair = Pair(names, **options)
-            try:
-                function(pair.x, pair.y)
-            finally:
-                pair.close()
-        TESTS.append((name, run))
-        return function
-    return register
+test = ends.tester(TESTS)
 
 
 def writes(x, y, wr_ids):
@@ -40,7 +27,7 @@ def writes(x, y, wr_ids):
 
 
 @test("resized, completions stay", send_wr=128, cqe=64)
-def resize(x, y):
+def resize(_, x, y):
     """Larger, smaller; less than what is in it is refused."""
     keep = writes(x, y, range(40))
     time.sleep(0.2)
@@ -59,7 +46,7 @@ def resize(x, y):
 
 
 @test("resized again and again under traffic", send_wr=64, cqe=64)
-def resize_live(x, y):
+def resize_live(_, x, y):
     """Every completion comes once, in order."""
     src, dst = x.memory(8), y.memory(8)
     stop, errors, total = threading.Event(), [], 3000
@@ -93,7 +80,7 @@ def resize_live(x, y):
 
 
 @test("an arming outlives a resize", events=True)
-def resize_armed(x, y):
+def resize_armed(_, x, y):
     """The event comes for what comes after."""
     x.scq.req_notify()
     x.scq.resize(512)
@@ -106,7 +93,7 @@ def resize_armed(x, y):
 
 
 @test("overflow: one event, or none if it is to be ignored", send_wr=128, cqe=16)
-def overflow(x, y):
+def overflow(_, x, y):
     """More completions than entries."""
     keep = writes(x, y, range(40))
     check(x.has_event(e.IBV_EVENT_CQ_ERR), "no event")
@@ -136,7 +123,7 @@ def overflow(x, y):
 
 
 @test("parent domains: memory and queue pairs of them belong to the domain")
-def parent_domain(x, y):
+def parent_domain(_, x, y):
     """And the domain cannot go first."""
     parent = ParentDomain(x.ctx, ParentDomainInitAttr(pd=x.pd))
     src, dst = x.memory(100, pd=parent), y.memory(100)

@@ -7,14 +7,9 @@
 # shellcheck source=/dev/null
 . "$(dirname "$0")/lib.sh"
 need_pair
-python3 -c 'import pyverbs.device' 2>/dev/null || skip_all "no pyverbs"
+has_pyverbs || skip_all "no pyverbs"
 
 SUITE=/usr/share/doc/rdma-core/tests
-
-by_verbs() {
-	SLOW=$SLOW PYTHONDONTWRITEBYTECODE=1 timeout -k 5 $((60 * SLOW)) \
-		python3 "$SELFTESTS/cq.py" "$RA" "$RB" "$GID_A" "$GID_B"
-}
 
 # suite MODULE...: on one device, which is peer to itself
 suite() {
@@ -31,7 +26,7 @@ suite() {
 	return "$status"
 }
 
-t "every rule, by verbs" by_verbs
+t "every rule, by verbs" by_verbs cq.py
 t "rdma-core: CQs" suite tests.test_cq tests.test_cqex tests.test_cq_events
 t "rdma-core: SRQs" suite tests.test_srq
 t "rdma-core: domains" suite tests.test_pd tests.test_parent_domain tests.test_shared_pd

@@ -30,20 +30,7 @@ QKEY = 0x11223344
 UC = {"type": e.IBV_QPT_UC}
 UD = {"type": e.IBV_QPT_UD, "connect": False}
 TESTS = []
-
-
-def test(name, **options):
-    """A test on a fresh pair with these options."""
-    def register(function):
-        def run(names):
-            pair = Pair(names, **options)
-            try:
-                function(pair, pair.x, pair.y)
-            finally:
-                pair.close()
-        TESTS.append((name, run))
-        return function
-    return register
+test = ends.tester(TESTS)
 
 
 def counter(end, name):

@@ -466,6 +466,23 @@ def run_ktap(tests, names, only=""):
     return 1 if bad else 0
 
 
+def tester(tests):
+    """A decorator, @test(name, **options): the function, given a fresh pair with these
+    options and its two ends, is one of tests."""
+    def test(name, **options):
+        def register(function):
+            def run(names):
+                pair = Pair(names, **options)
+                try:
+                    function(pair, pair.x, pair.y)
+                finally:
+                    pair.close()
+            tests.append((name, run))
+            return function
+        return register
+    return test
+
+
 def main(tests):
     """A script's whole main: SCRIPT DEVICE DEVICE GID-INDEX GID-INDEX [PATTERN]."""
     if len(sys.argv) < 5:

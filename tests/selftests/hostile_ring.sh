@@ -7,14 +7,7 @@
 # shellcheck source=/dev/null
 . "$(dirname "$0")/lib.sh"
 need_pair
-PROGRAM=$T/hostile_ring
-if [ -x "$SELFTESTS/hostile_ring" ]; then
-	PROGRAM=$SELFTESTS/hostile_ring
-else
-	command -v gcc >/dev/null || skip_all "no compiler"
-	gcc -O2 -Wall -Wextra -o "$PROGRAM" "$SELFTESTS/hostile_ring.c" -libverbs -lpthread ||
-		skip_all "hostile_ring.c cannot be compiled"
-fi
+need_program hostile_ring -libverbs -lpthread
 
 LONG=10
 [ -z "$QUICK" ] || LONG=5

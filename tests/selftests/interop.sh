@@ -60,8 +60,7 @@ pingpong() {
 }
 
 verified() {
-	SLOW=$SLOW PYTHONDONTWRITEBYTECODE=1 timeout -k 5 $((60 * SLOW)) \
-		python3 "$SELFTESTS/verify.py" "$RA" "$RB" "$GID_A" "$GID_B" "$1"
+	by_verbs verify.py "$1"
 }
 
 # Tests of memory.py whose names have this in them; what it is done to is at A.

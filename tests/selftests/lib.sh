@@ -246,6 +246,49 @@ leaves_nothing() {
 	return 1
 }
 
+# ------------------------------------------------------------ helper programs
+
+# need_program NAME [LIBRARY...]: PROGRAM is the one of NAME.c, built here if make
+# has not done it.
+need_program() {
+	PROGRAM=$SELFTESTS/$1
+	[ ! -x "$PROGRAM" ] || return 0
+	command -v gcc >/dev/null || skip_all "no compiler"
+	gcc -E -include infiniband/verbs.h -x c /dev/null >/dev/null 2>&1 ||
+		skip_all "no headers of libibverbs"
+	PROGRAM=$T/$1
+	gcc -O2 -Wall -Wextra -o "$PROGRAM" "$SELFTESTS/$1.c" "${@:2}" || exit 1
+}
+
+has_pyverbs() {
+	python3 -c 'import pyverbs.device' 2>/dev/null
+}
+
+# by_verbs [-t SECONDS] PROGRAM [ARG...]: a script in Python here, which has both ends
+# in its hands.
+by_verbs() {
+	local limit=60
+
+	if [ "$1" = -t ]; then
+		limit=$2
+		shift 2
+	fi
+	SLOW=$SLOW NA=$NA EA=$EA PYTHONDONTWRITEBYTECODE=1 timeout -k 5 $((limit * SLOW)) \
+		python3 "$SELFTESTS/$1" "$RA" "$RB" "$GID_A" "$GID_B" "${@:2}"
+}
+
+# all_by_verbs PROGRAM: for scripts that have no tests but those of PROGRAM, which
+# prints KTAP itself.
+all_by_verbs() {
+	local status=0
+
+	has_pyverbs || skip_all "no pyverbs"
+	by_verbs "$1" "$ONLY" || status=$?
+	[ "$status" -le 1 ] ||
+		echo "# the program ended with status $status ($(status_text "$status"))"
+	exit "$status"
+}
+
 # -------------------------------------------------------------- server, client
 
 # pair [-r READY] [-t SECONDS] [-S STATUS] -- SERVER... -- CLIENT...

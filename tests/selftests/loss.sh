@@ -80,8 +80,7 @@ bandwidth() {
 }
 
 verified() {
-	SLOW=$SLOW PYTHONDONTWRITEBYTECODE=1 timeout -k 5 $((120 * SLOW)) \
-		python3 "$SELFTESTS/verify.py" "$RA" "$RB" "$GID_A" "$GID_B" "$1"
+	by_verbs -t 120 verify.py "$1"
 }
 
 # The disturbance was there, and was noticed.

@@ -6,14 +6,7 @@
 # shellcheck source=/dev/null
 . "$(dirname "$0")/lib.sh"
 need_pair
-PROGRAM=$T/mcast
-if [ -x "$SELFTESTS/mcast" ]; then
-	PROGRAM=$SELFTESTS/mcast
-else
-	command -v gcc >/dev/null || skip_all "no compiler"
-	gcc -O2 -Wall -Wextra -o "$PROGRAM" "$SELFTESTS/mcast.c" -libverbs ||
-		skip_all "mcast.c cannot be compiled"
-fi
+need_program mcast -libverbs
 readonly GROUP4=239.1.1.1 GROUP6=ff0e::1
 COUNT=100
 

@@ -26,20 +26,7 @@ SEND_INV, LOCAL_INV, BIND = e.IBV_WR_SEND_WITH_INV, e.IBV_WR_LOCAL_INV, e.IBV_WR
 BINDABLE = ALL_ACCESS | e.IBV_ACCESS_MW_BIND
 REMOTE = e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
 TESTS = []
-
-
-def test(name, **options):
-    """A test on a fresh pair with these options."""
-    def register(function):
-        def run(names):
-            pair = Pair(names, **options)
-            try:
-                function(pair, pair.x, pair.y)
-            finally:
-                pair.close()
-        TESTS.append((name, run))
-        return function
-    return register
+test = ends.tester(TESTS)
 
 
 class Window:

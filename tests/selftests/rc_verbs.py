@@ -17,7 +17,7 @@ from pyverbs.qp import QPAttr
 from pyverbs.wr import SGE
 
 import ends
-from ends import (ALL_ACCESS, SIGNALED, Fail, Memory, Pair, Skip, check, equal, failed, pattern,
+from ends import (ALL_ACCESS, SIGNALED, Fail, Memory, Skip, check, equal, failed, pattern,
                   readable, refused, same, status_name, wait_until, well)
 
 MTU = 1024
@@ -28,20 +28,7 @@ SEND_IMM, WRITE_IMM = e.IBV_WR_SEND_WITH_IMM, e.IBV_WR_RDMA_WRITE_WITH_IMM
 CAS, ADD = e.IBV_WR_ATOMIC_CMP_AND_SWP, e.IBV_WR_ATOMIC_FETCH_AND_ADD
 FLUSHED = e.IBV_WC_WR_FLUSH_ERR
 TESTS = []
-
-
-def test(name, **options):
-    """A test on a fresh pair with these options."""
-    def register(function):
-        def run(names):
-            pair = Pair(names, **options)
-            try:
-                function(pair, pair.x, pair.y)
-            finally:
-                pair.close()
-        TESTS.append((name, run))
-        return function
-    return register
+test = ends.tester(TESTS)
 
 
 # ---------------------------------------------------------------- data, by kind

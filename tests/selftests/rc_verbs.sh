@@ -6,11 +6,4 @@
 # shellcheck source=/dev/null
 . "$(dirname "$0")/lib.sh"
 need_pair
-python3 -c 'import pyverbs.device' 2>/dev/null || skip_all "no pyverbs"
-
-export SLOW
-export PYTHONDONTWRITEBYTECODE=1
-timeout -k 5 $((60 * SLOW)) python3 "$SELFTESTS/rc_verbs.py" "$RA" "$RB" "$GID_A" "$GID_B" "$ONLY"
-status=$?
-[ "$status" -le 1 ] || echo "# the program ended with status $status ($(status_text "$status"))"
-exit "$status"
+all_by_verbs rc_verbs.py

@@ -7,11 +7,9 @@
 . "$(dirname "$0")/lib.sh"
 need_pair
 
-# by_verbs PROGRAM
-by_verbs() {
-	python3 -c 'import pyverbs.device' 2>/dev/null || skip "no pyverbs"
-	SLOW=$SLOW PYTHONDONTWRITEBYTECODE=1 timeout -k 5 $((60 * SLOW)) \
-		python3 "$SELFTESTS/$1" "$RA" "$RB" "$GID_A" "$GID_B"
+rules() {
+	has_pyverbs || skip "no pyverbs"
+	by_verbs "$1"
 }
 
 pingpong() {
@@ -30,8 +28,8 @@ perftest() {
 		"$1" -F -d "$RB" -x "$GID_B" "${@:2}" "$IP_A" && leaves_nothing
 }
 
-t "every rule, by verbs" by_verbs srq.py
-t "XRC, by verbs" by_verbs xrc.py
+t "every rule, by verbs" rules srq.py
+t "XRC, by verbs" rules xrc.py
 t "ibv_srq_pingpong: 16 queue pairs" pingpong
 t "ibv_srq_pingpong: events, 1000 messages of 8 KiB" pingpong -e -n 1000 -s 8192
 t "ib_send_bw on one queue: 32 queue pairs" perftest ib_send_bw --use-srq -q 32 -s 4096 -n 100
