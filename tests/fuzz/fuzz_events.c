@@ -363,7 +363,8 @@ static void do_act(const struct rove_pkt *pkt, const struct rove_resp_act *act,
 		FUZZ_CHECK(!rqe_held);
 		res->empty = b & 0x10;
 		res->len = b & 0x20 ? some_len(1024) : ROVE_MAX_MSG;
-		rqe_held = res->fault || !res->empty;
+		/* That one says that there was no queue to take it from. */
+		rqe_held = res->fault ? res->fault != ROVE_FAULT_REQ_INVALID : !res->empty;
 		rqe_len = res->len;
 		break;
 	case ROVE_RESP_PLACE_RQE:

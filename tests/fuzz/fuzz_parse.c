@@ -18,6 +18,8 @@ static void clear_reserved(u8 *hdr)
 	hdr[8] &= 0x80;
 	if (rove_opcode_info[hdr[0]].flags & ROVE_OPF_DETH)
 		hdr[16] = 0;
+	if (rove_opcode_has_xrceth(hdr[0], rove_opcode_info[hdr[0]].flags))
+		hdr[ROVE_BTH_LEN] = 0;
 	if (rove_opcode_info[hdr[0]].flags & ROVE_OPF_FETH) {
 		memset(hdr + ROVE_BTH_LEN, 0, 3);
 		hdr[ROVE_BTH_LEN + 3] &= 0x3f;

@@ -99,12 +99,16 @@ static void check_send(const struct rove_swqe *w, enum rove_fault fault,
 		for (i = 0; i < w->sqe.num; i++)
 			sum += w->sge[i].length;
 	}
-	FUZZ_CHECK(w->length == sum);
+	FUZZ_CHECK(w->length == (op == ROVE_WR_ATOMIC_WRITE ? 8 : sum));
 	FUZZ_CHECK(sum <= (lim->ud ? ROVE_MAX_PMTU : ROVE_MAX_MSG));
 	if (lim->ud)
 		FUZZ_CHECK(op <= ROVE_WR_SEND_IMM && w->sqe.ud.qpn <= 0xffffff);
-	else if (op >= ROVE_WR_CMP_SWP)
+	else if (lim->xrc)
+		FUZZ_CHECK(w->sqe.rdma.srqn <= 0xffffff);
+	if (!lim->ud && rove_wqe_is(w, ROVE_WQEP_ATOMIC))
 		FUZZ_CHECK(w->sqe.num == 1 && sum == 8);
+	if (!lim->ud && rove_wqe_is(w, ROVE_WQEP_LOCAL | ROVE_WQEP_PLACE))
+		FUZZ_CHECK(!w->sqe.num && !(w->sqe.flags & ROVE_WR_INLINE));
 }
 
 static void try_send(const struct rove_wqe_limits *lim)
@@ -152,6 +156,18 @@ static void try_recv(u32 max_sge, u32 head)
 	free(w);
 }
 
+static void try_move(struct rove_cq_ring *r)
+{
+	static u64 area[(ROVE_CQ_ENTRIES + 2 * ENTRIES * sizeof(struct rove_cqe)) / 8];
+	struct rove_cq_ring old = *r;
+
+	memset(area, 0, sizeof(area));
+	/* Whatever the consumer says, there are not more than the old ring has. */
+	FUZZ_CHECK(rove_cq_ring_move(r, area, 2 * ENTRIES));
+	FUZZ_CHECK(r->mask == 2 * ENTRIES - 1 && r->head == old.head && r->armed == old.armed);
+	FUZZ_CHECK(r->head - r->hdr->cons <= ENTRIES);
+}
+
 static void try_cq(u32 head)
 {
 	struct rove_cqe cqe = { .wr_id = 1 };
@@ -168,11 +184,12 @@ static void try_cq(u32 head)
 		rove_cq_ring_fire(&r, i & 1);
 		FUZZ_CHECK(r.mask == ENTRIES - 1 && r.armed <= 0x7fffffff);
 	}
+	try_move(&r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct rove_wqe_limits lim;
+	struct rove_wqe_limits lim = {};
 	u32 head;
 
 	if (size < 8)
@@ -180,7 +197,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lim.max_inline = data[0] % (MAX_INLINE + 1);
 	lim.max_sge = data[1] % (MAX_SGE + 1);
 	lim.ud = data[2] & 1;
-	lim.ops = data[3];
+	lim.xrc = data[2] & 2;
+	lim.ops = data[3] | (data[2] >> 3) << 8;
 	memcpy(&head, data + 4, 4);
 	data += 8;
 	size -= 8;
