@@ -4,7 +4,7 @@
  * It also takes the responses (ACK, NAK, READ data, atomic results): both share
  * one state. RC; UC, UD and the GSI, where a request is complete once handed over.
  *
- * The driver (obj/run.c, tests/sim) owns the machine while it calls; one call at
+ * The driver (obj/requester.c, tests/sim) owns the machine while it calls; one call at
  * a time. A turn of the driver is: feed packets, the timer and new WQEs; call
  * rove_req_next() while there is budget; call rove_req_reap() until it is
  * empty; look at rove_req_deadline(), events and broken.

@@ -4,7 +4,7 @@
  * out. Whatever can fail is asked of the driver as an act, and its result comes
  * back by rove_resp_result(); only then does the machine move on.
  *
- * A turn of the driver (obj/run.c, tests/sim): for each packet of a batch
+ * A turn of the driver (obj/responder.c, tests/sim): for each packet of a batch
  * rove_resp_packet(), then do what act says and call rove_resp_result() until
  * act is DONE or DROP, then rove_resp_reap(); after the batch rove_resp_next()
  * while there is budget, so that one ACK answers the whole batch; look at events

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/err.h>
+#include "../trace.h"
+#include "../wire/build.h"
+#include "../wire/opcode.h"
+#include "batch.h"
+#include "dev.h"
+#include "qp.h"
+
+/* One packet into the open train. 0, an errno of rove_train_reserve(), or a fault. */
+static int put_packet(struct rove_qp *qp, struct rove_train *t, struct rove_seg *seg,
+		      rove_fill_fn fill)
+{
+	u32 len = seg->pkt.len, pad = -len & 3, hlen;
+	enum rove_fault fault;
+	u8 *p;
+
+	hlen = rove_opcode_info[seg->pkt.opcode].hlen;
+	p = rove_train_reserve(t, hlen + len + pad + ROVE_ICRC_LEN);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+
+	hlen = rove_build(p, &seg->pkt);
+	fault = fill(qp, seg, p + hlen);
+	if (unlikely(fault)) {
+		rove_train_cancel(t);
+		return fault;
+	}
+	if (pad)
+		memset(p + hlen + len, 0, pad);
+	rove_train_commit(t, hlen);
+	trace_rove_packet_sent(qp->qpn, &seg->pkt);
+	trace_rove_ack_sent(qp->qpn, &seg->pkt);
+	return 0;
+}
+
+int rove_batch_flush(struct rove_qp *qp, struct rove_batch *b)
+{
+	struct rove_stats __percpu *stats = qp->dev->stats;
+	struct rove_train *t = &b->train;
+	u32 packets = t->count, bytes = t->used;
+	int err;
+
+	if (!packets)
+		return 0;
+	err = rove_train_flush(t);
+	if (unlikely(err)) {
+		rove_stat_add(stats, ROVE_STAT_TX_DROPPED, packets);
+		return err;
+	}
+	rove_stat_add(stats, ROVE_STAT_TX_PACKETS, packets);
+	rove_stat_add(stats, ROVE_STAT_TX_BYTES, bytes);
+	rove_stat_add(stats, ROVE_STAT_TX_TRAINS, 1);
+	return 0;
+}
+
+int rove_batch_add(struct rove_qp *qp, struct rove_batch *b, struct rove_seg *seg,
+		   rove_fill_fn fill, const struct rove_seg **lost)
+{
+	int ret;
+
+	ret = put_packet(qp, &b->train, seg, fill);
+	if (ret == -EAGAIN) {
+		ret = rove_batch_flush(qp, b);
+		if (unlikely(ret)) {
+			*lost = &b->first;
+			return ret;
+		}
+		ret = put_packet(qp, &b->train, seg, fill);
+	}
+	if (unlikely(ret)) {
+		*lost = seg;
+		return ret;
+	}
+	if (b->train.count == 1)
+		b->first = *seg;
+	b->bytes += seg->pkt.len;
+	b->packets++;
+	return 0;
+}

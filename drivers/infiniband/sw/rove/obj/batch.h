@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Sending, for both halves of a QP: packets into trains, trains to the stack. */
+#ifndef ROVE_OBJ_BATCH_H
+#define ROVE_OBJ_BATCH_H
+
+#include "../ip/train.h"
+#include "../proto/fault.h"
+#include "../proto/seg.h"
+
+struct rove_qp;
+
+/* One BH-off section sends at most about this much. */
+#define ROVE_BATCH_BYTES	(256 * 1024)
+#define ROVE_BATCH_PACKETS	1024
+
+/* What one batch of a half sends, packet by packet; its owner's. */
+struct rove_batch {
+	struct rove_train train;
+	struct rove_seg first;		/* of the open train */
+	u32 bytes;
+	u32 packets;
+};
+
+/* Writes the payload of @seg, seg->pkt.len bytes. */
+typedef enum rove_fault (*rove_fill_fn)(struct rove_qp *qp, const struct rove_seg *seg,
+					u8 *payload);
+
+/**
+ * rove_batch_add() - add one packet
+ * @lost: set on failure
+ *
+ * Hands the open train over before where the packet does not fit.
+ *
+ * Return: 0; a fault of @fill; or an errno after the stack took nothing from *@lost on.
+ */
+int rove_batch_add(struct rove_qp *qp, struct rove_batch *b, struct rove_seg *seg,
+		   rove_fill_fn fill, const struct rove_seg **lost);
+
+/* Hands the open train over. 0 or an errno: the stack took nothing from b->first on. */
+int rove_batch_flush(struct rove_qp *qp, struct rove_batch *b);
+
+static inline bool rove_batch_full(const struct rove_batch *b)
+{
+	return b->bytes >= ROVE_BATCH_BYTES || b->packets >= ROVE_BATCH_PACKETS;
+}
+
+#endif /* ROVE_OBJ_BATCH_H */

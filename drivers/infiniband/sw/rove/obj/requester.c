@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The requester half at work: posted WQEs to packets, answers to memory, completions.
+ * It carries out what proto/req decides; called by the owner of the half, BH off.
+ */
+#include <linux/ktime.h>
+#include <linux/smp.h>
+#include "../ip/rxpkt.h"
+#include "../mem/memwr.h"
+#include "../mem/sge.h"
+#include "../wire/opcode.h"
+#include "ah.h"
+#include "batch.h"
+#include "cq.h"
+#include "note.h"
+#include "requester.h"
+
+/* After this no packet waits in the queues of a CPU, ns. */
+#define TX_SETTLED_NS	(100 * NSEC_PER_MSEC)
+
+static enum rove_fault req_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
+{
+	const struct rove_swqe *wqe = rove_req_wqe(&qp->req, seg->wqe);
+
+	if (seg->source == ROVE_SEG_NONE) {
+		if (!rove_wqe_is(wqe, ROVE_WQEP_SCATTER))
+			return ROVE_FAULT_NONE;
+		/* Better now than when the answer is there. */
+		return rove_sge_check(&qp->dev->mrs, qp->pd, wqe->sge, wqe->sqe.num,
+				      IB_ACCESS_LOCAL_WRITE);
+	}
+	if (unlikely(seg->source == ROVE_SEG_VALUE)) {
+		memcpy(payload, &wqe->sqe.atomic.compare_add, seg->pkt.len);
+		return ROVE_FAULT_NONE;
+	}
+	if (wqe->sqe.flags & ROVE_WR_INLINE) {
+		memcpy(payload, wqe->data + seg->off, seg->pkt.len);
+		return ROVE_FAULT_NONE;
+	}
+	return rove_sge_gather(&qp->dev->mrs, qp->pd, wqe->sge, wqe->sqe.num, seg->off, payload,
+			       seg->pkt.len);
+}
+
+/* Copies what is posted, as far as there is room. */
+static void req_take_posted(struct rove_qp *qp)
+{
+	struct rove_swqe *wqe;
+	u32 n;
+
+	for (n = rove_ring_pending(&qp->sq); n; n--) {
+		wqe = rove_req_slot(&qp->req);
+		if (!wqe)
+			break;
+		rove_wqe_read_send(wqe, rove_ring_slot(&qp->sq, qp->sq.head), &qp->limits);
+		if (qp->sig_all)
+			wqe->sqe.flags |= ROVE_WR_SIGNALED;
+		trace_rove_wqe_taken(qp->qpn, qp->sq.head, wqe);
+		rove_ring_release(&qp->sq);
+		rove_req_post(&qp->req);
+	}
+}
+
+/* The datagrams of a batch that go to one destination, one behind the other. */
+struct ud_batch {
+	struct rove_ah *ah;		/* NULL: none */
+	struct rove_route route;
+	struct rove_batch b;
+};
+
+static void ud_end(struct rove_qp *qp, struct ud_batch *u)
+{
+	if (!u->ah)
+		return;
+	rove_batch_flush(qp, &u->b);	/* a lost datagram is a sent one */
+	rove_ah_give_route(u->ah, &u->route);
+	rove_ah_put(u->ah);
+	u->ah = NULL;
+}
+
+static bool ud_begin(struct rove_qp *qp, struct ud_batch *u, u32 handle)
+{
+	if (u->ah && u->ah->handle == handle)
+		return true;
+	ud_end(qp, u);
+	u->ah = rove_ah_find(qp->dev, handle, qp->pd);
+	if (!u->ah)
+		return false;
+	rove_ah_take_route(u->ah, &u->route);
+	rove_train_begin(&u->b.train, &u->ah->path, &u->route);
+	u->b.train.cpu = qp->tx_cpu;
+	return true;
+}
+
+/* Return: true when the budget ran out first. */
+static bool req_send_ud(struct rove_qp *qp, u64 now)
+{
+	const struct rove_seg *lost;
+	struct rove_seg seg;
+	struct ud_batch u;
+	bool more = true;
+	int ret;
+	u32 n;
+
+	u.ah = NULL;
+	u.b.bytes = 0;
+	u.b.packets = 0;
+	for (n = 0; n < ROVE_BATCH_PACKETS && !rove_batch_full(&u.b); n++) {
+		if (!rove_req_next(&qp->req, now, &seg)) {
+			more = false;
+			break;
+		}
+		if (!ud_begin(qp, &u, rove_req_wqe(&qp->req, seg.wqe)->sqe.ud.ah)) {
+			rove_req_seg_failed(&qp->req, &seg, ROVE_FAULT_WQE);
+			continue;
+		}
+		ret = rove_batch_add(qp, &u.b, &seg, req_fill, &lost);
+		if (ret > 0)
+			rove_req_seg_failed(&qp->req, &seg, ret);
+	}
+	ud_end(qp, &u);
+	return more;
+}
+
+static void req_arm_timer(struct rove_qp *qp, u64 deadline)
+{
+	/* Armed early is fine: it looks, and is armed again. */
+	if (!deadline || (qp->timer_armed && qp->timer_armed <= deadline) || qp->dead)
+		return;
+	qp->timer_armed = deadline;
+	trace_rove_timer_armed(qp->qpn, deadline);
+	hrtimer_start(&qp->timer, ns_to_ktime(deadline), HRTIMER_MODE_ABS_SOFT);
+}
+
+/*
+ * Packets that two CPUs send can overtake each other: in the queues of a device,
+ * or on a virtual one, which has none, in those of the CPUs. So while something
+ * is in flight, what follows takes the same way: another queue is not chosen, and
+ * for a device without queues only the CPU that began goes on. It does so when it
+ * takes the answer; if another one does (@answer), it is asked to. A timer is for
+ * answers that are lost. UC and UD get no answers: that CPU is asked at once.
+ *
+ * Return: true if nothing is to be sent here.
+ */
+static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
+{
+	const struct dst_entry *dst = qp->req_half.route.dst;
+	const struct net_device *out = dst ? dst->dev : NULL;
+	bool silent = qp->type != IB_QPT_RC;
+	int cpu = smp_processor_id();
+
+	if (likely(qp->tx_cpu == cpu))
+		goto here;
+	/* Each datagram has a route of its own, mostly over the link's netdev. */
+	if (qp->limits.ud)
+		out = qp->dev->ndev;
+	if ((!rove_req_in_flight(&qp->req) && !silent) || now - qp->tx_time > TX_SETTLED_NS ||
+	    !out) {
+		qp->tx_cpu = cpu;
+		goto here;
+	}
+	if (!(out->priv_flags & IFF_NO_QUEUE))
+		goto here;
+	if (!answer && !silent) {
+		req_arm_timer(qp, qp->tx_time + TX_SETTLED_NS + 1);
+		return true;
+	}
+	if (READ_ONCE(qp->handed))
+		return true;
+	WRITE_ONCE(qp->handed, true);
+	if (!smp_call_function_single_async(qp->tx_cpu, &qp->hand_over))
+		return true;
+	/* That CPU is gone. */
+	WRITE_ONCE(qp->handed, false);
+	qp->tx_cpu = cpu;
+here:
+	qp->tx_time = now;
+	return false;
+}
+
+/* A WQE without packets. */
+static enum rove_fault req_execute(struct rove_qp *qp, const struct rove_seg *seg)
+{
+	const struct rove_sqe *sqe = &rove_req_wqe(&qp->req, seg->wqe)->sqe;
+	struct rove_mr_table *t = &qp->dev->mrs;
+
+	switch (sqe->opcode) {
+	case ROVE_WR_LOCAL_INV:
+		return rove_memwr_invalidate(t, qp->pd, qp->qpn, sqe->imm, false);
+	case ROVE_WR_BIND_MW:
+		return rove_memwr_bind(t, qp->pd, qp->qpn, sqe);
+	case ROVE_WR_REG_MR:
+		return rove_memwr_register(t, qp->pd, sqe);
+	default:
+		return ROVE_FAULT_WQE;
+	}
+}
+
+/* Return: true when the budget ran out first. */
+static bool req_send(struct rove_qp *qp, bool answer, u64 now)
+{
+	const struct rove_seg *lost;
+	struct rove_seg seg;
+	bool more = true;
+	struct rove_batch b;
+	int ret = 0;
+
+	if (!rove_req_has_more(&qp->req) || req_keep_order(qp, answer, now))
+		return false;
+	if (qp->limits.ud)
+		return req_send_ud(qp, now);
+
+	rove_train_begin(&b.train, &qp->path, &qp->req_half.route);
+	b.train.cpu = qp->tx_cpu;
+	b.bytes = 0;
+	b.packets = 0;
+	while (!rove_batch_full(&b)) {
+		if (!rove_req_next(&qp->req, now, &seg)) {
+			more = false;
+			break;
+		}
+		if (unlikely(seg.source == ROVE_SEG_LOCAL)) {
+			rove_req_executed(&qp->req, &seg, req_execute(qp, &seg));
+			b.packets++;
+			continue;
+		}
+		ret = rove_batch_add(qp, &b, &seg, req_fill, &lost);
+		if (unlikely(ret > 0)) {
+			rove_req_seg_failed(&qp->req, &seg, ret);
+			ret = 0;
+		} else if (unlikely(ret < 0)) {
+			break;
+		}
+	}
+	if (ret < 0 && lost == &seg) {
+		/* What is in the train comes before it and can still go. */
+		rove_req_seg_dropped(&qp->req, &seg, now);
+		ret = 0;
+		more = false;
+	}
+	if (!ret) {
+		lost = &b.first;
+		ret = rove_batch_flush(qp, &b);
+	}
+	if (unlikely(ret)) {
+		rove_req_seg_dropped(&qp->req, lost, now);
+		more = false;
+	}
+	rove_req_handed_over(&qp->req, now);
+	return more;
+}
+
+static void req_reap(struct rove_qp *qp, u64 now)
+{
+	struct rove_req_comp comp;
+	struct rove_cqe cqe = {};
+
+	cqe.qpn = qp->qpn;
+	cqe.timestamp = now;
+	while (rove_req_reap(&qp->req, &comp)) {
+		if (!comp.report)
+			continue;
+		cqe.wr_id = comp.wqe->sqe.wr_id;
+		cqe.opcode = comp.wqe->sqe.opcode;
+		cqe.byte_len = comp.wqe->length;
+		cqe.wqe = comp.index;
+		cqe.status = rove_fault_info(comp.fault)->status;
+		trace_rove_wqe_completed(&cqe);
+		rove_cq_complete(qp->send_cq, &cqe, comp.fault);
+	}
+}
+
+/* After whatever came in (@answer: a packet): send, complete, see what follows. */
+void rove_requester_finish(struct rove_qp *qp, bool answer, u64 now)
+{
+	struct rove_req *req = &qp->req;
+	bool more = true;
+
+	if (!rove_note_thread_follows(qp)) {
+		req_take_posted(qp);
+		more = req_send(qp, answer, now);
+	}
+	req_reap(qp, now);
+	if (unlikely(req->broken)) {
+		req->broken = false;
+		rove_qp_fail(qp, qp->type != IB_QPT_RC && !qp->limits.xrc);
+	}
+	if (more || (rove_ring_pending(&qp->sq) && rove_req_slot(req)))
+		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
+	rove_note_events(qp, rove_req_take_events(req));
+	rove_note_tally(qp, &req->tally);
+	req_arm_timer(qp, rove_req_deadline(req));
+}
+
+struct req_scatter {
+	struct rove_qp *qp;
+	const struct rove_swqe *wqe;
+	u32 off;
+};
+
+static int req_scatter(void *arg, const void *p, u32 len)
+{
+	struct req_scatter *s = arg;
+	enum rove_fault fault;
+
+	fault = rove_sge_scatter(&s->qp->dev->mrs, s->qp->pd, s->wqe->sge, s->wqe->sqe.num, s->off,
+				 p, len);
+	s->off += len;
+	return fault;
+}
+
+/* A response. */
+void rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
+{
+	struct rove_req_place place = {};
+	struct req_scatter s;
+	enum rove_fault fault;
+
+	trace_rove_packet_received(qp->qpn, &rx->pkt);
+	trace_rove_ack_received(qp->qpn, &rx->pkt);
+	if (unlikely(qp->limits.xrc))
+		rx->pkt.opcode &= ROVE_OP_MASK;
+	switch (rove_req_packet(&qp->req, &rx->pkt, now, &place)) {
+	case ROVE_REQ_DONE:
+		break;
+	case ROVE_REQ_DROP:
+		rove_note_drop(qp, place.drop);
+		break;
+	case ROVE_REQ_PLACE:
+		s.qp = qp;
+		s.wqe = rove_req_wqe(&qp->req, place.wqe);
+		s.off = place.off;
+		rove_req_placed(&qp->req, rove_rxpkt_copy(rx, req_scatter, &s), now);
+		break;
+	case ROVE_REQ_PLACE_VALUE:
+		s.wqe = rove_req_wqe(&qp->req, place.wqe);
+		fault = rove_sge_scatter(&qp->dev->mrs, qp->pd, s.wqe->sge, s.wqe->sqe.num, 0,
+					 &place.value, sizeof(place.value));
+		rove_req_placed(&qp->req, fault, now);
+		break;
+	}
+}

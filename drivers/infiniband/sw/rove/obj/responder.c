@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The responder half at work: requests to memory, completions and responses. It
+ * carries out what proto/resp decides; called by the owner of the half, BH off.
+ */
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include "../ip/rxpkt.h"
+#include "../mem/memwr.h"
+#include "../mem/sge.h"
+#include "../wire/opcode.h"
+#include "batch.h"
+#include "cq.h"
+#include "note.h"
+#include "responder.h"
+#include "srq.h"
+
+#define GRH_LEN		40
+
+/*
+ * XRC: the SRQ that a request names decides on the domain in which it accesses
+ * memory. False: there is none in the XRC domain.
+ */
+static bool resp_name_srq(struct rove_qp *qp, u32 srqn)
+{
+	qp->xsrq = rove_srq_find(qp->xrcd, srqn);
+	if (!qp->xsrq)
+		return false;
+	qp->remote_pd = qp->xsrq->pd;
+	qp->recv_pd = qp->xsrq->pd;
+	return true;
+}
+
+static enum rove_fault resp_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
+{
+	struct rove_mr *mr;
+
+	if (seg->source == ROVE_SEG_NONE || !seg->pkt.len)
+		return ROVE_FAULT_NONE;
+	if (unlikely(qp->xrcd) && !resp_name_srq(qp, seg->srqn))
+		return ROVE_FAULT_REQ_ACCESS;
+	mr = rove_mr_find(&qp->dev->mrs, seg->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_READ,
+			  seg->va, seg->pkt.len);
+	if (!mr)
+		return ROVE_FAULT_REQ_ACCESS;
+	rove_mr_read(mr, seg->va, payload, seg->pkt.len);
+	rove_mr_put(mr);
+	return ROVE_FAULT_NONE;
+}
+
+/* Return: true when the budget ran out first. */
+static bool resp_send(struct rove_qp *qp)
+{
+	const struct rove_seg *lost;
+	struct rove_seg seg;
+	bool more = true;
+	struct rove_batch b;
+	int ret = 0;
+
+	if (qp->limits.ud || !rove_resp_next(&qp->resp, &seg))
+		return false;
+
+	rove_train_begin(&b.train, &qp->path, &qp->resp_half.route);
+	b.bytes = 0;
+	b.packets = 0;
+	do {
+		ret = rove_batch_add(qp, &b, &seg, resp_fill, &lost);
+		if (unlikely(ret > 0)) {
+			rove_resp_seg_failed(&qp->resp, &seg, ret);
+			ret = 0;
+		} else if (unlikely(ret < 0)) {
+			break;
+		}
+		if (rove_batch_full(&b))
+			break;
+		more = rove_resp_next(&qp->resp, &seg);
+	} while (more);
+
+	if (ret < 0 && lost == &seg) {
+		rove_resp_seg_dropped(&qp->resp, &seg);
+		ret = 0;
+	}
+	if (!ret) {
+		lost = &b.first;
+		ret = rove_batch_flush(qp, &b);
+	}
+	if (unlikely(ret)) {
+		rove_resp_seg_dropped(&qp->resp, lost);
+		/* The requester asks again. */
+		more = false;
+	}
+	return more;
+}
+
+/* The held receive WQE is finished; @rx is the packet that finished it, or NULL. */
+static void resp_complete(struct rove_qp *qp, const struct rove_resp_comp *comp,
+			  const struct rove_rxpkt *rx, u64 now)
+{
+	struct rove_cqe cqe = {
+		.wr_id = qp->rwqe->wr_id,
+		.timestamp = now,
+		.byte_len = comp->byte_len,
+		.imm = comp->imm,
+		.qpn = qp->qpn,
+		.src_qp = comp->src_qp,
+		.status = rove_fault_info(comp->fault)->status,
+		.opcode = comp->recv,
+		.flags = comp->flags | ROVE_CQE_RECV,
+	};
+
+	if (qp->limits.ud && rx) {
+		cqe.flags |= ROVE_CQE_GRH;
+		if (!rx->flow.v6)
+			cqe.flags |= ROVE_CQE_IPV4;
+		if (rx->skb->dev && is_vlan_dev(rx->skb->dev)) {
+			cqe.flags |= ROVE_CQE_VLAN;
+			cqe.vlan = vlan_dev_vlan_id(rx->skb->dev);
+		}
+		if (skb_mac_header_was_set(rx->skb) && rx->skb->dev &&
+		    rx->skb->dev->type == ARPHRD_ETHER &&
+		    skb_network_offset(rx->skb) - skb_mac_offset(rx->skb) >= ETH_HLEN)
+			ether_addr_copy(cqe.smac, eth_hdr(rx->skb)->h_source);
+	}
+	trace_rove_wqe_completed(&cqe);
+	rove_cq_complete(qp->recv_cq, &cqe, comp->solicited || comp->fault);
+	if (unlikely(qp->xrcd)) {
+		rove_cq_put(qp->recv_cq);
+		qp->recv_cq = NULL;
+	}
+}
+
+static void resp_reap(struct rove_qp *qp, const struct rove_rxpkt *rx, u64 now)
+{
+	struct rove_resp_comp comp;
+
+	while (rove_resp_reap(&qp->resp, &comp))
+		resp_complete(qp, &comp, rx, now);
+}
+
+static enum rove_fault resp_get_rqe(struct rove_qp *qp, struct rove_resp_result *res)
+{
+	enum rove_fault fault = ROVE_FAULT_NONE;
+
+	if (qp->srq) {
+		fault = rove_srq_take(qp->srq, qp->rwqe, &res->empty);
+	} else if (unlikely(qp->xrcd)) {
+		fault = rove_srq_take(qp->xsrq, qp->rwqe, &res->empty);
+		/* The completion may come when the SRQ is gone. */
+		if (!res->empty) {
+			rove_cq_get(qp->xsrq->cq);
+			qp->recv_cq = qp->xsrq->cq;
+		}
+	} else if (rove_ring_pending(&qp->rq)) {
+		fault = rove_wqe_read_recv(qp->rwqe, rove_ring_slot(&qp->rq, qp->rq.head),
+					   qp->max_recv_sge);
+		rove_ring_release(&qp->rq);
+	} else {
+		res->empty = true;
+	}
+	if (!res->empty)
+		res->len = qp->rwqe->length;
+	return fault;
+}
+
+struct resp_place {
+	struct rove_qp *qp;
+	struct rove_mr *mr;
+	u64 va;
+	u32 off;
+};
+
+static int resp_to_rqe(void *arg, const void *p, u32 len)
+{
+	struct resp_place *s = arg;
+	enum rove_fault fault;
+
+	fault = rove_sge_scatter(&s->qp->dev->mrs, s->qp->recv_pd, s->qp->rwqe->sge,
+				 s->qp->rwqe->num, s->off, p, len);
+	s->off += len;
+	return fault;
+}
+
+static int resp_to_mr(void *arg, const void *p, u32 len)
+{
+	struct resp_place *s = arg;
+
+	rove_mr_write(s->mr, s->va, p, len);
+	s->va += len;
+	return 0;
+}
+
+/* The GRH area of a datagram: an IPv6 header, or 20 free bytes and an IPv4 one. */
+static enum rove_fault resp_place_grh(struct rove_qp *qp, const struct rove_rxpkt *rx)
+{
+	u8 grh[GRH_LEN] = {};
+
+	if (rx->flow.v6)
+		memcpy(grh, ipv6_hdr(rx->skb), sizeof(struct ipv6hdr));
+	else
+		memcpy(grh + GRH_LEN - sizeof(struct iphdr), ip_hdr(rx->skb), sizeof(struct iphdr));
+	return rove_sge_scatter(&qp->dev->mrs, qp->recv_pd, qp->rwqe->sge, qp->rwqe->num, 0, grh,
+				sizeof(grh));
+}
+
+static enum rove_fault resp_place_rqe(struct rove_qp *qp, const struct rove_resp_act *act,
+				      struct rove_rxpkt *rx)
+{
+	struct resp_place s = { .qp = qp, .off = act->off };
+	enum rove_fault fault;
+
+	if (qp->limits.ud) {
+		fault = resp_place_grh(qp, rx);
+		if (fault)
+			return fault;
+	}
+	return rove_rxpkt_copy(rx, resp_to_rqe, &s);
+}
+
+static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_act *act,
+				     struct rove_rxpkt *rx)
+{
+	struct resp_place s = { .qp = qp, .va = act->va };
+
+	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn,
+			    IB_ACCESS_REMOTE_WRITE, act->va, act->check_len);
+	if (!s.mr)
+		return ROVE_FAULT_REQ_ACCESS;
+	if (act->len)
+		rove_rxpkt_copy(rx, resp_to_mr, &s);
+	rove_mr_put(s.mr);
+	return ROVE_FAULT_NONE;
+}
+
+static enum rove_fault resp_check_read(struct rove_qp *qp, const struct rove_resp_act *act)
+{
+	struct rove_mr *mr;
+
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_READ,
+			  act->va, act->check_len);
+	if (!mr)
+		return ROVE_FAULT_REQ_ACCESS;
+	rove_mr_put(mr);
+	return ROVE_FAULT_NONE;
+}
+
+static enum rove_fault resp_atomic(struct rove_qp *qp, const struct rove_resp_act *act, u64 *value)
+{
+	struct rove_mr *mr;
+
+	if (act->va & 7)
+		return ROVE_FAULT_REQ_INVALID;
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_ATOMIC,
+			  act->va, sizeof(u64));
+	if (!mr)
+		return ROVE_FAULT_REQ_ACCESS;
+	*value = rove_mr_atomic(mr, act->va, act->op, act->swap_add, act->compare);
+	rove_mr_put(mr);
+	return ROVE_FAULT_NONE;
+}
+
+static int resp_to_word(void *arg, const void *p, u32 len)
+{
+	u8 **to = arg;
+
+	memcpy(*to, p, len);
+	*to += len;
+	return 0;
+}
+
+static enum rove_fault resp_atomic_write(struct rove_qp *qp, const struct rove_resp_act *act,
+					 struct rove_rxpkt *rx)
+{
+	struct rove_mr *mr;
+	u64 word;
+	u8 *to = (u8 *)&word;
+
+	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_WRITE,
+			  act->va, sizeof(word));
+	if (!mr)
+		return ROVE_FAULT_REQ_ACCESS;
+	/* The packet may lie in pieces; what is written is one word. */
+	rove_rxpkt_copy(rx, resp_to_word, &to);
+	rove_mr_write(mr, act->va, &word, sizeof(word));
+	rove_mr_put(mr);
+	return ROVE_FAULT_NONE;
+}
+
+static enum rove_fault resp_flush_range(struct rove_qp *qp, const struct rove_resp_act *act)
+{
+	struct rove_mr_table *t = &qp->dev->mrs;
+	struct rove_mr *mr;
+	int access = 0;
+
+	if (act->op & IB_FLUSH_GLOBAL)
+		access |= IB_ACCESS_FLUSH_GLOBAL;
+	/* No region has this right: there is no persistent memory. */
+	if (act->op & IB_FLUSH_PERSISTENT)
+		access |= IB_ACCESS_FLUSH_PERSISTENT;
+	mr = act->whole ? rove_mr_find_whole(t, act->rkey, qp->remote_pd, qp->qpn, access) :
+			  rove_mr_find(t, act->rkey, qp->remote_pd, qp->qpn, access, act->va,
+				       act->check_len);
+	if (!mr)
+		return ROVE_FAULT_REQ_ACCESS;
+	rove_mr_put(mr);
+	/* What was written is seen by all CPUs; there is no more to do for this memory. */
+	smp_mb();
+	return ROVE_FAULT_NONE;
+}
+
+/* A request. */
+void rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
+{
+	struct rove_resp_result res;
+	struct rove_resp_act act;
+	bool nowhere = false;
+
+	trace_rove_packet_received(qp->qpn, &rx->pkt);
+	if (unlikely(qp->xrcd)) {
+		rx->pkt.opcode &= ROVE_OP_MASK;
+		nowhere = !resp_name_srq(qp, rx->pkt.srqn);
+	}
+	rove_resp_packet(&qp->resp, &rx->pkt, &act);
+	while (act.kind != ROVE_RESP_DONE && act.kind != ROVE_RESP_DROP) {
+		res = (struct rove_resp_result){};
+		if (unlikely(nowhere)) {
+			res.fault = ROVE_FAULT_REQ_INVALID;
+			rove_resp_result(&qp->resp, &res, &act);
+			continue;
+		}
+		switch (act.kind) {
+		case ROVE_RESP_GET_RQE:
+			res.fault = resp_get_rqe(qp, &res);
+			break;
+		case ROVE_RESP_PLACE_RQE:
+			res.fault = resp_place_rqe(qp, &act, rx);
+			break;
+		case ROVE_RESP_PLACE_MR:
+			res.fault = resp_place_mr(qp, &act, rx);
+			break;
+		case ROVE_RESP_CHECK_READ:
+			res.fault = resp_check_read(qp, &act);
+			break;
+		case ROVE_RESP_ATOMIC:
+			res.fault = resp_atomic(qp, &act, &res.value);
+			break;
+		case ROVE_RESP_ATOMIC_WRITE:
+			res.fault = resp_atomic_write(qp, &act, rx);
+			break;
+		case ROVE_RESP_FLUSH:
+			res.fault = resp_flush_range(qp, &act);
+			break;
+		case ROVE_RESP_INVALIDATE:
+			res.fault = rove_memwr_invalidate(&qp->dev->mrs, qp->remote_pd, qp->qpn,
+							  act.rkey, true);
+			break;
+		}
+		rove_resp_result(&qp->resp, &res, &act);
+	}
+	if (act.kind == ROVE_RESP_DROP)
+		rove_note_drop(qp, act.drop);
+	resp_reap(qp, rx, now);
+}
+
+/*
+ * In ERR: what is posted, and what may be posted later, completes with an error. An
+ * SRQ's work requests serve others: only the one that was taken does, and the user
+ * is told that there are no more.
+ */
+static void resp_flush(struct rove_qp *qp, u64 now)
+{
+	struct rove_resp_comp comp = {
+		.fault = ROVE_FAULT_FLUSH,
+	};
+	u32 n;
+
+	rove_resp_error(&qp->resp);
+	resp_reap(qp, NULL, now);
+	if (qp->srq || qp->xrcd) {
+		if (!qp->last_wqe_told)
+			rove_note_events(qp, ROVE_QPE_LAST_WQE);
+		qp->last_wqe_told = true;
+		return;
+	}
+	/* Pairs with the poster's barrier: it sees the flag, or we see its WQE. */
+	smp_mb();
+	for (n = rove_ring_pending(&qp->rq); n; n--) {
+		struct rove_resp_result res = {};
+
+		resp_get_rqe(qp, &res);
+		resp_complete(qp, &comp, NULL, now);
+	}
+	/* Posts go on while it is looked: all of them are flushed in time. */
+	if (rove_ring_pending(&qp->rq))
+		set_bit(ROVE_WORK_MORE, &qp->resp_half.work);
+}
+
+void rove_responder_finish(struct rove_qp *qp, u64 now)
+{
+	struct rove_resp *resp = &qp->resp;
+
+	if (resp_send(qp))
+		set_bit(ROVE_WORK_MORE, &qp->resp_half.work);
+	if (unlikely(resp->broken)) {
+		resp->broken = false;
+		rove_qp_fail(qp, false);
+	}
+	if (unlikely(resp->state == ROVE_RESP_ERROR))
+		resp_flush(qp, now);
+	rove_note_events(qp, rove_resp_take_events(resp));
+	rove_note_tally(qp, &resp->tally);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The responder half at work. By its owner, with BH off. */
+#ifndef ROVE_OBJ_RESPONDER_H
+#define ROVE_OBJ_RESPONDER_H
+
+#include <linux/types.h>
+
+struct rove_qp;
+struct rove_rxpkt;
+
+/* A request; its ICRC is right. @now: ns */
+void rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now);
+
+/* After whatever came in: send what is owed, flush if the QP is in error. */
+void rove_responder_finish(struct rove_qp *qp, u64 now);
+
+#endif /* ROVE_OBJ_RESPONDER_H */
