@@ -18,6 +18,12 @@
 /* After this no packet waits in the queues of a CPU, ns. */
 #define TX_SETTLED_NS	(100 * NSEC_PER_MSEC)
 
+/* What it sends is answered: RC, and the initiator of XRC. */
+static bool is_reliable(const struct rove_qp *qp)
+{
+	return qp->type == IB_QPT_RC || rove_qp_is_xrc(qp);
+}
+
 static enum rove_fault req_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
 {
 	const struct rove_swqe *wqe = rove_req_wqe(&qp->req, seg->wqe);
@@ -145,7 +151,7 @@ static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
 {
 	const struct dst_entry *dst = qp->req_half.route.dst;
 	const struct net_device *out = dst ? dst->dev : NULL;
-	bool silent = qp->type != IB_QPT_RC;
+	bool silent = !is_reliable(qp);
 	int cpu = smp_processor_id();
 
 	if (likely(qp->tx_cpu == cpu))
@@ -282,7 +288,7 @@ void rove_requester_finish(struct rove_qp *qp, bool answer, u64 now)
 	req_reap(qp, now);
 	if (unlikely(req->broken)) {
 		req->broken = false;
-		rove_qp_fail(qp, qp->type != IB_QPT_RC && !qp->limits.xrc);
+		rove_qp_fail(qp, !is_reliable(qp));
 	}
 	if (more || (rove_ring_pending(&qp->sq) && rove_req_slot(req)))
 		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
