@@ -10,6 +10,9 @@ need_pair
 a tc qdisc add dev "$EA" root netem loss 0% 2>/dev/null || skip_all "no netem"
 a tc qdisc del dev "$EA" root
 
+need_program linger -shared -fPIC -ldl
+LINGER=$PROGRAM
+
 COUNT=200
 [ -z "$QUICK" ] || COUNT=20
 
@@ -67,9 +70,14 @@ rping_verified() {
 		-- rping -c -a "$IP_A" -V -S "$1" -C "$COUNT"
 }
 
+# Neither goes before the other has all its acknowledgements: see linger.c.
 pingpong() {
-	pair -t 120 -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c "$@" \
-		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c "$@" "$IP_A"
+	local -a with=(env "LINGER=$T/linger.d" "LD_PRELOAD=$LINGER")
+
+	rm -rf "$T/linger.d"
+	mkdir "$T/linger.d" || return
+	pair -t 120 -- "${with[@]}" ibv_rc_pingpong -d "$RA" -g "$GID_A" -c "$@" \
+		-- "${with[@]}" ibv_rc_pingpong -d "$RB" -g "$GID_B" -c "$@" "$IP_A"
 }
 
 bandwidth() {
