@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from decode import icrc  # pylint: disable=wrong-import-position
 
 PORT = 4791
+BTH_LEN = 12
 RNG = random.Random(4791)
 EDGES32 = [0, 1, 3, 4, 255, 4096, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff]
 EDGES64 = [0, 1, 4095, 1 << 31, 1 << 32, 1 << 63, 2 ** 64 - 1, 2 ** 64 - 8, 2 ** 64 - 4096]
@@ -88,8 +89,12 @@ class Attack:
     def lengths(self):
         """0 to 60 bytes behind UDP, of every opcode."""
         self.turn += 1
-        whole = bth(RNG.randrange(256), self.some_qpn()) + noise(48)
-        return datagram(self.source, self.target, whole[:self.turn % 61])
+        length = self.turn % 61
+        # A whole header from the peer's address would be the peer's: a sequence
+        # of PSNs out of order costs the connection its retries.
+        qpn = self.some_qpn() if length < BTH_LEN else self.some_qpn_but_ours()
+        whole = bth(RNG.randrange(256), qpn) + noise(48)
+        return datagram(self.source, self.target, whole[:length])
 
     def icrc(self):
         """A wrong ICRC at a queue pair that is there: also from its very peer."""
