@@ -128,6 +128,21 @@ static unsigned int wc_flags(const struct rove_cqe *cqe)
 	       (cqe->flags & ROVE_CQE_INV ? IBV_WC_WITH_INV : 0);
 }
 
+/*
+ * Of a datagram, in place of a service level, which RoCE does not have, as adapters
+ * tell it: UDP, and which header lies in the GRH area (annex 17, 4.5.1 wants that
+ * told, and struct ibv_wc has no other field). UCX drops IPv4 datagrams without it.
+ */
+#define SL_UDP_OVER_IPV6	0x9
+#define SL_UDP_OVER_IPV4	0xa
+
+static u8 wc_sl(const struct rove_cqe *cqe)
+{
+	if (!(cqe->flags & ROVE_CQE_GRH))
+		return cqe->sl;
+	return cqe->flags & ROVE_CQE_IPV4 ? SL_UDP_OVER_IPV4 : SL_UDP_OVER_IPV6;
+}
+
 static void fill_wc(struct ibv_wc *wc, const struct rove_cqe *cqe)
 {
 	*wc = (struct ibv_wc){
@@ -140,7 +155,7 @@ static void fill_wc(struct ibv_wc *wc, const struct rove_cqe *cqe)
 		.src_qp = cqe->src_qp,
 		.wc_flags = wc_flags(cqe),
 		.pkey_index = cqe->pkey_index,
-		.sl = cqe->sl,
+		.sl = wc_sl(cqe),
 	};
 }
 
@@ -253,7 +268,7 @@ static u32 read_slid(struct ibv_cq_ex *ibcq)
 
 static u8 read_sl(struct ibv_cq_ex *ibcq)
 {
-	return to_rove_cq_ex(ibcq)->cqe.sl;
+	return wc_sl(&to_rove_cq_ex(ibcq)->cqe);
 }
 
 static u8 read_dlid_path_bits(struct ibv_cq_ex *ibcq)

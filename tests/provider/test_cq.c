@@ -113,6 +113,27 @@ TEST(fields)
 	teardown(cq);
 }
 
+/* Of a datagram: over what it came. */
+TEST(datagram_kind)
+{
+	struct ibv_cq *cq = setup();
+	struct rove_cq_ring ring = fake_cq_ring(cq);
+	struct rove_cqe cqe = full_cqe;
+	struct ibv_wc wc[2];
+
+	cqe.flags = ROVE_CQE_RECV | ROVE_CQE_GRH;
+	cqe.sl = 0;
+	CHECK(rove_cq_ring_put(&ring, &cqe));
+	cqe.flags |= ROVE_CQE_IPV4;
+	CHECK(rove_cq_ring_put(&ring, &cqe));
+	CHECK_EQ(poll(cq, 2, wc), 2);
+	CHECK_EQ(wc[0].wc_flags, IBV_WC_GRH);
+	CHECK_EQ(wc[0].sl, 9);
+	CHECK_EQ(wc[1].wc_flags, IBV_WC_GRH);
+	CHECK_EQ(wc[1].sl, 10);
+	teardown(cq);
+}
+
 TEST(many_rounds)
 {
 	struct ibv_cq *cq = setup();

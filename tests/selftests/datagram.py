@@ -344,6 +344,8 @@ def grh_is_right(x, y, kind):
     check(wc.wc_flags & e.IBV_WC_GRH and wc.wc_flags & e.IBV_WC_WITH_IMM, "flags")
     equal(wc.imm_data, 0x01020304, "immediate data")
     equal(wc.src_qp, x.qp.qp_num, "the sender's number")
+    # As adapters do: UDP, and the kind of header; UCX goes by it.
+    equal(wc.sl, 0xa if kind == "v4" else 0x9, "kind of the datagram")
     same(dst.get(500, GRH), pattern(500), "data")
     source, dest, tclass, hops, length, flow = parse_grh(dst.get(GRH), kind)
     equal(source, address(x, kind), "source")
