@@ -224,6 +224,18 @@ no_rise() {
 	return "$bad"
 }
 
+# over_rove COMMAND...: what it does must have gone over the link, and not by a way
+# around that a program finds when RDMA does not work.
+over_rove() {
+	local before after
+
+	before=$(counter "$RA" rx_packets)
+	"$@" || return
+	after=$(counter "$RA" rx_packets)
+	echo "$RA received $((after - before)) packets"
+	[ $((after - before)) -ge 20 ]
+}
+
 # What user space still holds of our two devices; the kernel's own objects have
 # the user's name in brackets.
 left_over() {
