@@ -37,6 +37,7 @@ static void rove_free_context(struct ibv_context *ibctx)
 static const struct verbs_context_ops rove_ops = {
 	.alloc_mw = rove_alloc_mw,
 	.alloc_null_mr = rove_alloc_null_mr,
+	.advise_mr = rove_advise_mr,
 	.alloc_parent_domain = rove_alloc_parent_domain,
 	.alloc_pd = rove_alloc_pd,
 	.alloc_td = rove_alloc_td,

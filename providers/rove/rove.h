@@ -150,6 +150,8 @@ struct ibv_mr *rove_reg_dmabuf_mr(struct ibv_pd *pd, u64 offset, size_t length, 
 struct ibv_mr *rove_alloc_null_mr(struct ibv_pd *pd);
 int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		  int access);
+int rove_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, u32 flags,
+		   struct ibv_sge *sg_list, u32 num_sge);
 int rove_dereg_mr(struct verbs_mr *mr);
 struct ibv_mw *rove_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int rove_dealloc_mw(struct ibv_mw *mw);

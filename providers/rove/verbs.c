@@ -111,6 +111,12 @@ int rove_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 				&cmd, sizeof(cmd), &resp, sizeof(resp));
 }
 
+int rove_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, u32 flags,
+		   struct ibv_sge *sg_list, u32 num_sge)
+{
+	return ibv_cmd_advise_mr(pd, advice, flags, sg_list, num_sge);
+}
+
 int rove_dereg_mr(struct verbs_mr *mr)
 {
 	int err = 0;

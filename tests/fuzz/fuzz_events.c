@@ -252,7 +252,9 @@ static void response(void)
 		w = rove_req_wqe(&q, place.wqe);
 		FUZZ_CHECK(rove_wqe_is(w, ROVE_WQEP_SCATTER));
 		FUZZ_CHECK((u64)place.off + place.len <= w->length);
-		rove_req_placed(&q, byte() == 1 ? ROVE_FAULT_LOCAL_PROT : ROVE_FAULT_NONE, now);
+		b = byte();
+		rove_req_placed(&q, b == 1 ? ROVE_FAULT_LOCAL_PROT :
+				    b == 2 ? ROVE_FAULT_PAGE : ROVE_FAULT_NONE, now);
 		break;
 	}
 }
@@ -415,8 +417,8 @@ static void request(void)
 	struct rove_resp_result res;
 	struct rove_resp_act act;
 	struct rove_pkt pkt;
+	u32 acts = 0, again = 0;
 	u8 b = byte();
-	u32 acts = 0;
 
 	pkt = some_packet(b & 0x80 ? byte() : b & 0x1f, b & 0x40 ? psn_near(r.epsn) : r.epsn,
 			  r.conf.pmtu);
@@ -426,12 +428,14 @@ static void request(void)
 		pkt.opcode |= ROVE_TR_UC;
 	if (!rove_opcode_info[pkt.opcode].flags)
 		return;
-	rove_resp_packet(&r, &pkt, &act);
-	while (act.kind != ROVE_RESP_DONE && act.kind != ROVE_RESP_DROP) {
-		FUZZ_CHECK(acts++ < 4);
-		do_act(&pkt, &act, &res);
-		rove_resp_result(&r, &res, &act);
-	}
+	do {
+		rove_resp_packet(&r, &pkt, &act);
+		while (act.kind > ROVE_RESP_LATER) {
+			FUZZ_CHECK(acts++ < 16);
+			do_act(&pkt, &act, &res);
+			rove_resp_result(&r, &res, &act);
+		}
+	} while (act.kind == ROVE_RESP_LATER && again++ < 3);
 	FUZZ_CHECK(act.kind != ROVE_RESP_DROP || (act.drop && act.drop < ROVE_DROP_REASONS));
 	reap_resp();
 }

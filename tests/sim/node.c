@@ -68,6 +68,12 @@ static u8 *find_mr(struct node *n, u32 rkey, u64 va, u64 len, bool write)
 	return NULL;
 }
 
+/* Memory that is there the next time, or the time after that. */
+static bool absent(struct node *n)
+{
+	return sim_chance(n->world, n->world->absent);
+}
+
 /* ---- application --------------------------------------------------------- */
 
 static void read_wqe(struct node *n, struct msg *m, struct rove_swqe *w)
@@ -382,9 +388,11 @@ static bool send_requests(struct node *n)
 			rove_req_executed(&n->req, &seg, execute(n, seg.wqe));
 			continue;
 		}
-		fault = fill_request(n, &seg, payload);
+		fault = absent(n) ? ROVE_FAULT_PAGE : fill_request(n, &seg, payload);
 		if (fault) {
 			rove_req_seg_failed(&n->req, &seg, fault);
+			if (fault == ROVE_FAULT_PAGE)
+				return true;
 			continue;
 		}
 		if (sim_chance(n->world, n->out->local_drop)) {
@@ -401,11 +409,23 @@ static bool send_requests(struct node *n)
 	return true;
 }
 
-static void receive_response(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
+/* What is copied when some of it is not there: the beginning. */
+static enum rove_fault take_in(struct node *n, u32 wqe, u32 off, u8 *p, u32 len)
+{
+	const struct rove_swqe *w = rove_req_wqe(&n->req, wqe);
+
+	if (absent(n)) {
+		copy_sges(n, w, off, p, len / 2, true);
+		return ROVE_FAULT_PAGE;
+	}
+	return copy_sges(n, w, off, p, len, true);
+}
+
+/* Return: false when it is to be given again. */
+static bool take_response(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
 {
 	struct rove_req_place place = {};
-	const struct rove_swqe *w;
-	enum rove_fault fault;
+	enum rove_fault fault = ROVE_FAULT_NONE;
 
 	switch (rove_req_packet(&n->req, pkt, n->world->now, &place)) {
 	case ROVE_REQ_DONE:
@@ -415,16 +435,21 @@ static void receive_response(struct node *n, const struct rove_pkt *pkt, const u
 		break;
 	case ROVE_REQ_PLACE:
 		CHECK(place.len == pkt->len, "place %u bytes of %u", place.len, pkt->len);
-		w = rove_req_wqe(&n->req, place.wqe);
-		fault = copy_sges(n, w, place.off, (u8 *)payload, place.len, true);
+		fault = take_in(n, place.wqe, place.off, (u8 *)payload, place.len);
 		rove_req_placed(&n->req, fault, n->world->now);
 		break;
 	case ROVE_REQ_PLACE_VALUE:
-		w = rove_req_wqe(&n->req, place.wqe);
-		fault = copy_sges(n, w, 0, (u8 *)&place.value, sizeof(place.value), true);
+		fault = take_in(n, place.wqe, 0, (u8 *)&place.value, sizeof(place.value));
 		rove_req_placed(&n->req, fault, n->world->now);
 		break;
 	}
+	return fault != ROVE_FAULT_PAGE;
+}
+
+static void receive_response(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
+{
+	while (!take_response(n, pkt, payload))
+		trace(n, "  later");
 	note_progress(n);
 }
 
@@ -449,9 +474,16 @@ static enum rove_fault do_atomic(struct node *n, const struct rove_resp_act *act
 static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *payload,
 		   struct rove_resp_result *res)
 {
-	u32 k = n->recv_taken;
+	u32 k = n->recv_taken, len = act->len;
 	u8 *p;
 
+	if (act->kind != ROVE_RESP_GET_RQE && act->kind != ROVE_RESP_INVALIDATE && absent(n)) {
+		res->fault = ROVE_FAULT_PAGE;
+		/* Some of a payload is copied then, nothing else is done. */
+		if (act->kind != ROVE_RESP_PLACE_RQE && act->kind != ROVE_RESP_PLACE_MR)
+			return;
+		len /= 2;
+	}
 	switch (act->kind) {
 	case ROVE_RESP_GET_RQE:
 		res->empty = k == n->recv_posted;
@@ -464,13 +496,13 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 	case ROVE_RESP_PLACE_RQE:
 		CHECK(k && k == n->recv_done + 1, "place into a receive that is not held");
 		CHECK(act->off + act->len <= n->recv_len[k - 1], "past the end of a receive");
-		memcpy(n->recv_buf[k - 1] + act->off, payload, act->len);
+		memcpy(n->recv_buf[k - 1] + act->off, payload, len);
 		break;
 	case ROVE_RESP_PLACE_MR:
 		p = find_mr(n, act->rkey, act->va, act->check_len, true);
 		CHECK(act->len <= act->check_len, "writes more than it checks");
 		if (p)
-			memcpy(p, payload, act->len);
+			memcpy(p, payload, len);
 		else
 			res->fault = ROVE_FAULT_REQ_ACCESS;
 		break;
@@ -503,12 +535,16 @@ static void receive_request(struct node *n, const struct rove_pkt *pkt, const u8
 	struct rove_resp_comp comp;
 	struct rove_resp_act act;
 
-	rove_resp_packet(&n->resp, pkt, &act);
-	while (act.kind != ROVE_RESP_DONE && act.kind != ROVE_RESP_DROP) {
-		res = (struct rove_resp_result){};
-		do_act(n, &act, payload, &res);
-		rove_resp_result(&n->resp, &res, &act);
-	}
+	do {
+		rove_resp_packet(&n->resp, pkt, &act);
+		while (act.kind > ROVE_RESP_LATER) {
+			res = (struct rove_resp_result){};
+			do_act(n, &act, payload, &res);
+			rove_resp_result(&n->resp, &res, &act);
+		}
+		if (act.kind == ROVE_RESP_LATER)
+			trace(n, "  later");
+	} while (act.kind == ROVE_RESP_LATER);
 	if (act.kind == ROVE_RESP_DROP)
 		trace(n, "  dropped, reason %u", act.drop);
 	while (rove_resp_reap(&n->resp, &comp))
@@ -529,6 +565,10 @@ static bool send_responses(struct node *n)
 		if (seg.source == ROVE_SEG_MR) {
 			p = find_mr(n, seg.rkey, seg.va, seg.pkt.len, false);
 			CHECK(p, "response from memory that was not checked");
+			if (absent(n)) {
+				rove_resp_seg_failed(&n->resp, &seg, ROVE_FAULT_PAGE);
+				return true;
+			}
 			memcpy(payload, p, seg.pkt.len);
 		}
 		if (sim_chance(n->world, n->out->local_drop)) {

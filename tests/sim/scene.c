@@ -414,6 +414,7 @@ void scene_make(struct world *w)
 		       UNRELIABLE);
 	w->rnr = w->kind == LOSSY && !sim_below(w, 3);
 	w->xrc = w->kind != UNRELIABLE && !sim_below(w, 4);
+	w->absent = sim_below(w, 3) ? 0 : 1 + sim_below(w, 300);
 	pmtu = PICK(w, 256, 256, 512, 1024, 4096);
 	rd = 1 + sim_below(w, MAX_RD);
 	make_node(w, 0);
@@ -459,8 +460,9 @@ void scene_print(const struct world *w)
 {
 	static const char *const names[KINDS] = { "lossy", "clean", "dead", "faulty", "unreliable" };
 
-	printf("seed %llu: %s%s%s\n", (unsigned long long)w->seed, names[w->kind],
-	       w->rnr ? ", late receives" : "", w->xrc ? ", XRC" : "");
+	printf("seed %llu: %s%s%s%s\n", (unsigned long long)w->seed, names[w->kind],
+	       w->rnr ? ", late receives" : "", w->xrc ? ", XRC" : "",
+	       w->absent ? ", absent pages" : "");
 	print_node(&w->node[0]);
 	print_node(&w->node[1]);
 }

@@ -141,6 +141,7 @@ struct world {
 	u8 kind;
 	bool rnr;		/* receives are posted late */
 	bool xrc;		/* XRC, not RC */
+	u32 absent;		/* per mille: memory that is not there when it is needed */
 	struct node node[2];
 	struct wire wire[2];
 	struct packet **heap;

@@ -27,6 +27,7 @@ TEST(what_follows_from_a_fault)
 		{ ROVE_FAULT_REQ_INVALID, 9, 1, ROVE_QPE_REQ_ERR, true },
 		{ ROVE_FAULT_REQ_ACCESS, 8, 2, ROVE_QPE_ACCESS_ERR, true },
 		{ ROVE_FAULT_REQ_OP, 2, 3, ROVE_QPE_FATAL, true },
+		{ ROVE_FAULT_PAGE, 4, 3, 0, true },
 	};
 	u32 i;
 

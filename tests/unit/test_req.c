@@ -1162,3 +1162,69 @@ TEST(xrc)
 	CHECK(rove_req_reap(&q, &comp) && !comp.fault);
 	CHECK(rove_req_reap(&q, &comp) && !comp.fault);
 }
+
+TEST(later_as_if_not_asked_for)
+{
+	setup();
+	post(ROVE_WR_SEND, 3 * MTU, 0);
+	sends(ROVE_OP_SEND_FIRST, 0, MTU);
+	rove_req_seg_failed(&q, &seg, ROVE_FAULT_PAGE);
+	CHECK(!rove_req_in_flight(&q) && !rove_req_deadline(&q));
+	sends(ROVE_OP_SEND_FIRST, 0, MTU);
+	sends(ROVE_OP_SEND_MIDDLE, 1, MTU);
+	rove_req_seg_failed(&q, &seg, ROVE_FAULT_PAGE);
+	CHECK(rove_req_in_flight(&q) && rove_req_deadline(&q));
+	CHECK_EQ(q.send_bytes - q.una_bytes, MTU);
+	sends(ROVE_OP_SEND_MIDDLE, 1, MTU);
+	CHECK(!seg.resend);
+	sends(ROVE_OP_SEND_LAST, 2, MTU);
+	ack(2);
+	done(0, ROVE_FAULT_NONE);
+	CHECK_EQ(q.tally.n[ROVE_TALLY_RETRANSMIT], 0);
+
+	/* Sent again, and later: still a resend. */
+	post(ROVE_WR_SEND, 1, 0);
+	post(ROVE_WR_SEND, 1, 0);
+	send_all();
+	nak(3, ROVE_NAK_SEQ);
+	sends(ROVE_OP_SEND_ONLY, 3, 1);
+	rove_req_seg_failed(&q, &seg, ROVE_FAULT_PAGE);
+	sends(ROVE_OP_SEND_ONLY, 3, 1);
+	CHECK(seg.resend);
+	sends(ROVE_OP_SEND_ONLY, 4, 1);
+	CHECK(seg.resend);
+	ack(4);
+	done(1, ROVE_FAULT_NONE);
+	done(2, ROVE_FAULT_NONE);
+}
+
+TEST(later_answers)
+{
+	setup();
+	post(ROVE_WR_READ, 2 * MTU, 0);
+	send_all();
+	data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	CHECK_EQ(get(ROVE_OP_READ_RESP_LAST, 1, 0, MTU), ROVE_REQ_PLACE);
+	rove_req_placed(&q, ROVE_FAULT_PAGE, now);
+	not_done();
+	CHECK(!q.broken);
+	data(ROVE_OP_READ_RESP_LAST, 1, MTU, MTU);
+	done(0, ROVE_FAULT_NONE);
+}
+
+TEST(later_datagrams)
+{
+	setup_ud();
+	post(ROVE_WR_SEND, 1, 0);
+	post(ROVE_WR_SEND, 2, 0);
+	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(rove_req_next(&q, now, &seg));
+	CHECK_EQ(seg.pkt.len, 2);
+	rove_req_seg_failed(&q, &seg, ROVE_FAULT_PAGE);
+	done(0, ROVE_FAULT_NONE);
+	not_done();
+	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(seg.pkt.len == 2 && seg.pkt.psn == ((PSN + 1) & 0xffffff));
+	done(1, ROVE_FAULT_NONE);
+	CHECK(!rove_req_next(&q, now, &seg));
+}

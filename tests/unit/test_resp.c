@@ -997,3 +997,95 @@ TEST(uc_forgives)
 	CHECK(rove_resp_reap(&r, &comp));
 	CHECK_EQ(comp.fault, ROVE_FAULT_FLUSH);
 }
+
+TEST(later_as_if_it_had_not_come)
+{
+	const u8 again[] = { ROVE_OP_SEND_FIRST, ROVE_OP_SEND_LAST };
+	u32 i;
+
+	setup();
+	/* The receive WQE is kept, nothing is acknowledged. */
+	for (i = 0; i < ARRAY_SIZE(again); i++) {
+		if (!i) {
+			CHECK_EQ(get(again[i], i, MTU), ROVE_RESP_GET_RQE);
+			CHECK_EQ(give_rqe(2 * MTU), ROVE_RESP_PLACE_RQE);
+		} else {
+			CHECK_EQ(get(again[i], i, MTU), ROVE_RESP_PLACE_RQE);
+		}
+		CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
+		CHECK_EQ(r.epsn, (PSN + i) & 0xffffff);
+		answers_nothing();
+		CHECK_EQ(get(again[i], i, MTU), ROVE_RESP_PLACE_RQE);
+		CHECK(act.off == i * MTU && act.len == MTU);
+		CHECK_EQ(result(0), ROVE_RESP_DONE);
+		acks(i, i);
+	}
+	CHECK(rove_resp_reap(&r, &comp) && comp.byte_len == 2 * MTU);
+
+	CHECK_EQ(get_rdma(ROVE_OP_WRITE_FIRST, 2, MTU, MTU + 1), ROVE_RESP_PLACE_MR);
+	CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
+	CHECK_EQ(get_rdma(ROVE_OP_WRITE_FIRST, 2, MTU, MTU + 1), ROVE_RESP_PLACE_MR);
+	CHECK(act.va == VA && act.check_len == MTU + 1);
+	result(0);
+	CHECK_EQ(get(ROVE_OP_WRITE_LAST, 3, 1), ROVE_RESP_PLACE_MR);
+	CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
+	CHECK_EQ(get(ROVE_OP_WRITE_LAST, 3, 1), ROVE_RESP_PLACE_MR);
+	CHECK_EQ(act.va, VA + MTU);
+	result(0);
+	acks(3, 2);
+
+	CHECK_EQ(get(ROVE_OP_FETCH_ADD, 4, 0), ROVE_RESP_ATOMIC);
+	CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
+	answers_nothing();
+	CHECK_EQ(get(ROVE_OP_FETCH_ADD, 4, 0), ROVE_RESP_ATOMIC);
+	result(0);
+	answers(ROVE_OP_ATOMIC_ACK, 4, 0x1f);
+	answers_nothing();
+	CHECK(!r.broken);
+}
+
+TEST(later_answers_of_reads)
+{
+	setup();
+	CHECK_EQ(get_rdma(ROVE_OP_READ_REQ, 0, 0, 3 * MTU), ROVE_RESP_CHECK_READ);
+	CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
+	answers_nothing();
+	get_rdma(ROVE_OP_READ_REQ, 0, 0, 3 * MTU);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	answers(ROVE_OP_READ_RESP_FIRST, 0, 0x1f);
+	answers(ROVE_OP_READ_RESP_MIDDLE, 1, 0);
+	rove_resp_seg_failed(&r, &seg, ROVE_FAULT_PAGE);
+	CHECK(!r.broken);
+	answers(ROVE_OP_READ_RESP_MIDDLE, 1, 0);
+	CHECK_EQ(seg.va, VA + MTU);
+	answers(ROVE_OP_READ_RESP_LAST, 2, 0x1f);
+	rove_resp_seg_failed(&r, &seg, ROVE_FAULT_PAGE);
+	answers(ROVE_OP_READ_RESP_LAST, 2, 0x1f);
+	answers_nothing();
+
+	/* A duplicate is no reason to break, either. */
+	get_rdma(ROVE_OP_READ_REQ, 0, 0, 3 * MTU);
+	CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
+	get_rdma(ROVE_OP_READ_REQ, 0, 0, 3 * MTU);
+	CHECK_EQ(result(0), ROVE_RESP_DONE);
+	answers(ROVE_OP_READ_RESP_FIRST, 0, 0x1f);
+}
+
+TEST(later_unreliable)
+{
+	setup_uc();
+	CHECK_EQ(get(UC(ROVE_OP_SEND_FIRST), 0, MTU), ROVE_RESP_GET_RQE);
+	give_rqe(2 * MTU);
+	CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
+	CHECK_EQ(get(UC(ROVE_OP_SEND_FIRST), 0, MTU), ROVE_RESP_PLACE_RQE);
+	result(0);
+	CHECK_EQ(get(UC(ROVE_OP_SEND_LAST), 1, 5), ROVE_RESP_PLACE_RQE);
+	CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
+	CHECK_EQ(get(UC(ROVE_OP_SEND_LAST), 1, 5), ROVE_RESP_PLACE_RQE);
+	CHECK_EQ(act.off, MTU);
+	result(0);
+	gets(MTU + 5, 2);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_GAP], 0);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_BROKEN], 0);
+	CHECK_EQ(r.tally.n[ROVE_TALLY_DUPLICATE], 0);
+}

@@ -8,6 +8,7 @@
 #include "link.h"
 #include "net/netdev.h"
 #include "net/rx.h"
+#include "obj/absent.h"
 #include "obj/cq.h"
 #include "obj/qp.h"
 #include "obj/srq.h"
@@ -25,9 +26,12 @@ static int __init rove_init(void)
 	err = rove_srq_init();
 	if (err)
 		goto err_cq;
-	err = rove_qp_init();
+	err = rove_absent_init();
 	if (err)
 		goto err_srq;
+	err = rove_qp_init();
+	if (err)
+		goto err_absent;
 	err = rove_sock_init(rove_rx);
 	if (err)
 		goto err_qp;
@@ -45,6 +49,8 @@ err_sock:
 	rove_sock_exit();
 err_qp:
 	rove_qp_exit();
+err_absent:
+	rove_absent_exit();
 err_srq:
 	rove_srq_exit();
 err_cq:
@@ -60,6 +66,7 @@ static void __exit rove_exit(void)
 	rove_netdev_exit();
 	rove_sock_exit();
 	rove_qp_exit();
+	rove_absent_exit();
 	rove_srq_exit();
 	rove_cq_exit();
 	rove_train_exit();

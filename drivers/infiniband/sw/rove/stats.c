@@ -145,6 +145,12 @@ static const char *own_name(enum rove_stat i)
 		return "wakeups";
 	case ROVE_STAT_CQ_OVERFLOW:
 		return "cq_overflow";
+	case ROVE_STAT_PAGE_FAULTS:
+		return "page_faults";
+	case ROVE_STAT_PAGE_INVALIDATIONS:
+		return "page_invalidations";
+	case ROVE_STAT_PAGE_PREFETCHES:
+		return "page_prefetches";
 	case ROVE_STAT_TALLY:
 	case ROVE_STAT_DROP:
 	case ROVE_STATS:

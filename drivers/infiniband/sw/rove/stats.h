@@ -19,6 +19,9 @@ enum rove_stat {
 	ROVE_STAT_KICKS,		/* system calls */
 	ROVE_STAT_WAKEUPS,		/* of the engine */
 	ROVE_STAT_CQ_OVERFLOW,
+	ROVE_STAT_PAGE_FAULTS,		/* of regions with on-demand paging: fetched, */
+	ROVE_STAT_PAGE_INVALIDATIONS,	/* taken away by the memory manager, */
+	ROVE_STAT_PAGE_PREFETCHES,	/* asked for by the user */
 	ROVE_STAT_TALLY,		/* enum rove_tally_index from here on */
 	ROVE_STAT_DROP = ROVE_STAT_TALLY + ROVE_TALLIES,	/* enum rove_drop */
 	ROVE_STATS = ROVE_STAT_DROP + ROVE_DROP_REASONS

@@ -49,6 +49,7 @@ static void unbind(struct rove_mr *window)
 		atomic_dec(&window->base->windows);
 	window->base = NULL;
 	window->blocks = NULL;
+	window->odp = NULL;
 	window->qpn = 0;
 }
 
@@ -146,6 +147,7 @@ static void show_part(struct rove_mr *window, struct rove_mr *base, const struct
 	lockdep_assert_held(&window->lock);
 	window->base = base;
 	window->blocks = base->blocks;
+	window->odp = base->odp;
 	window->shift = base->shift;
 	window->offset = base->offset + (sqe->bind.addr - base->iova);
 	window->iova = sqe->bind.access & IB_ZERO_BASED ? 0 : sqe->bind.addr;
@@ -158,7 +160,8 @@ static bool may_show(const struct rove_mr *window, struct rove_mr *base, const s
 {
 	u64 off = sqe->bind.addr - base->iova;
 
-	if (base->kind != ROVE_MR_USER || base->key != sqe->bind.lkey || base->pd != window->pd ||
+	if ((base->kind != ROVE_MR_USER && base->kind != ROVE_MR_ODP) ||
+	    base->key != sqe->bind.lkey || base->pd != window->pd ||
 	    !(base->access & IB_ACCESS_MW_BIND))
 		return false;
 	if ((sqe->bind.access & ACCESS_WRITES) && !(base->access & IB_ACCESS_LOCAL_WRITE))

@@ -14,6 +14,7 @@
 #include <linux/unaligned.h>
 #include "../wire/opcode.h"
 #include "mr.h"
+#include "odp.h"
 
 /* Index 0 is never used, so that no key is a small number. */
 #define INDEX_LIMIT	XA_LIMIT(1, 0xffffff)
@@ -21,6 +22,9 @@
 
 /* Of a DMA region the pages of so many bytes are looked at, and the last one. */
 #define DMA_CHECK	SZ_64K
+
+/* So much at most is fetched at once for one access. */
+#define ODP_WINDOW	SZ_1M
 
 void rove_mr_table_init(struct rove_mr_table *t)
 {
@@ -187,6 +191,11 @@ void rove_mr_put(struct rove_mr *mr)
 		complete(&mr->unused);
 }
 
+static u64 position(const struct rove_mr *mr, u64 va)
+{
+	return va - mr->iova + mr->offset;
+}
+
 /* The kernel address of @va; *room: bytes from there on in one piece. */
 static u8 *address(const struct rove_mr *mr, u64 va, u32 len, u32 *room)
 {
@@ -196,7 +205,9 @@ static u8 *address(const struct rove_mr *mr, u64 va, u32 len, u32 *room)
 		*room = len;
 		return (u8 *)(uintptr_t)va;
 	}
-	pos = va - mr->iova + mr->offset;
+	pos = position(mr, va);
+	if (unlikely(mr->odp))
+		return rove_odp_address(mr->odp, pos, len, room);
 	off = pos & (BIT_ULL(mr->shift) - 1);
 	*room = min_t(u64, len, BIT_ULL(mr->shift) - off);
 	return (u8 *)(mr->blocks[pos >> mr->shift] + (unsigned long)off);
@@ -260,9 +271,8 @@ static void store(u8 *dst, const u8 *src, u32 len)
 		memcpy(dst, src, len);
 }
 
-void rove_mr_write(struct rove_mr *mr, u64 va, const void *src, u32 len)
+static void copy_to(const struct rove_mr *mr, u64 va, const u8 *from, u32 len)
 {
-	const u8 *from = src;
 	u32 room, last;
 	u8 *to;
 
@@ -282,10 +292,9 @@ void rove_mr_write(struct rove_mr *mr, u64 va, const void *src, u32 len)
 	}
 }
 
-void rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len)
+static void copy_from(const struct rove_mr *mr, u64 va, u8 *to, u32 len)
 {
 	const u8 *from;
-	u8 *to = dst;
 	u32 room;
 
 	for (; len; len -= room, va += room, to += room) {
@@ -297,7 +306,7 @@ void rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len)
 	}
 }
 
-u64 rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare)
+static u64 atomic(const struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare)
 {
 	u32 room;
 	u64 *p = (u64 *)address(mr, va, sizeof(*p), &room);
@@ -305,4 +314,93 @@ u64 rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare)
 	if (op == ROVE_OP_CMP_SWP)
 		return cmpxchg64(p, compare, swap_add);
 	return atomic64_fetch_add(swap_add, (atomic64_t *)p);
+}
+
+/* The same for regions whose pages have to be held for it. */
+struct access {
+	const struct rove_mr *mr;
+	u64 va;
+	const void *src;
+	void *dst;
+	u32 len;
+	u8 op;
+	u64 swap_add;
+	u64 compare;
+	u64 value;
+};
+
+static void copy_to_held(void *arg)
+{
+	const struct access *a = arg;
+
+	copy_to(a->mr, a->va, a->src, a->len);
+}
+
+static void copy_from_held(void *arg)
+{
+	const struct access *a = arg;
+
+	copy_from(a->mr, a->va, a->dst, a->len);
+}
+
+static void atomic_held(void *arg)
+{
+	struct access *a = arg;
+
+	a->value = atomic(a->mr, a->va, a->op, a->swap_add, a->compare);
+}
+
+static enum rove_fault hold(struct access *a, bool write, void (*fn)(void *arg))
+{
+	return rove_odp_use(a->mr->odp, position(a->mr, a->va), a->len, write, fn, a);
+}
+
+enum rove_fault rove_mr_write(struct rove_mr *mr, u64 va, const void *src, u32 len)
+{
+	if (unlikely(mr->odp)) {
+		struct access a = { .mr = mr, .va = va, .src = src, .len = len };
+
+		return hold(&a, true, copy_to_held);
+	}
+	copy_to(mr, va, src, len);
+	return ROVE_FAULT_NONE;
+}
+
+enum rove_fault rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len)
+{
+	if (unlikely(mr->odp)) {
+		struct access a = { .mr = mr, .va = va, .dst = dst, .len = len };
+
+		return hold(&a, false, copy_from_held);
+	}
+	copy_from(mr, va, dst, len);
+	return ROVE_FAULT_NONE;
+}
+
+enum rove_fault rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare,
+			       u64 *value)
+{
+	enum rove_fault fault;
+
+	if (unlikely(mr->odp)) {
+		struct access a = { .mr = mr, .va = va, .len = sizeof(u64), .op = op,
+				    .swap_add = swap_add, .compare = compare };
+
+		fault = hold(&a, true, atomic_held);
+		*value = a.value;
+		return fault;
+	}
+	*value = atomic(mr, va, op, swap_add, compare);
+	return ROVE_FAULT_NONE;
+}
+
+void rove_mr_absent(struct rove_mr *mr, u64 va, u32 len, u64 want, bool write,
+		    struct rove_absent *a)
+{
+	u64 room = mr->length - (va - mr->iova);
+
+	a->len = len;
+	a->want = clamp_t(u64, want, len, min_t(u64, room, ODP_WINDOW));
+	a->write = write;
+	rove_odp_note(mr->odp, position(mr, va), a);
 }

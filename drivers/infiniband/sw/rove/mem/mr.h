@@ -20,7 +20,9 @@
 #include "../proto/fault.h"
 
 struct ib_umem;
+struct rove_absent;
 struct rove_dmabuf;
+struct rove_odp;
 
 /* Keys of a device: upper 24 bits the index, lower 8 the variant. */
 struct rove_mr_table {
@@ -32,6 +34,7 @@ enum rove_mr_kind {
 	ROVE_MR_DMA,		/* all kernel memory, iova is the address */
 	ROVE_MR_USER,		/* pinned pages of a process */
 	ROVE_MR_DMABUF,		/* a buffer of another driver */
+	ROVE_MR_ODP,		/* pages of a process, looked up when they are used */
 	/* usable while valid is set */
 	ROVE_MR_FAST,		/* pages that a kernel user registers by work request */
 	ROVE_MR_WINDOW,		/* a part of another region, for peers */
@@ -58,6 +61,7 @@ struct rove_mr {
 	unsigned long *blocks;	/* kernel addresses; kvmalloc'ed */
 	struct ib_umem *umem;
 	struct rove_dmabuf *dmabuf;
+	struct rove_odp *odp;	/* instead of blocks; of a window: its region's */
 
 	/* FAST and WINDOW; written under lock */
 	bool valid;
@@ -127,15 +131,26 @@ void rove_mr_put(struct rove_mr *mr);
 /*
  * The range must lie in what rove_mr_find() checked. Bytes become visible in
  * ascending order, the last aligned cache line last; aligned words of 8 bytes at
- * the end are stored whole.
+ * the end are stored whole. BH off.
+ *
+ * Return: NONE, or PAGE: nothing was copied, since a page is not there (mem/odp.h).
  */
-void rove_mr_write(struct rove_mr *mr, u64 va, const void *src, u32 len);
-void rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len);
+enum rove_fault rove_mr_write(struct rove_mr *mr, u64 va, const void *src, u32 len);
+enum rove_fault rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len);
 
 /*
  * Atomic against all CPUs and QPs. @op: ROVE_OP_CMP_SWP or ROVE_OP_FETCH_ADD;
- * @va: a multiple of 8, checked by the caller. Return: what was there before.
+ * @va: a multiple of 8, checked by the caller. *@value: what was there before. NONE or
+ * PAGE, as above.
  */
-u64 rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare);
+enum rove_fault rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare,
+			       u64 *value);
+
+/*
+ * What to fetch after PAGE: the @len bytes at @va, and as many of the @want there as
+ * lie in the region. @a gets a reference.
+ */
+void rove_mr_absent(struct rove_mr *mr, u64 va, u32 len, u64 want, bool write,
+		    struct rove_absent *a);
 
 #endif /* ROVE_MEM_MR_H */

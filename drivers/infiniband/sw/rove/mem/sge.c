@@ -29,9 +29,11 @@ static const struct rove_sge *seek(const struct rove_sge *sge, const struct rove
 }
 
 enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
-				const struct rove_sge *sge, u32 num, u32 off, void *dst, u32 len)
+				const struct rove_sge *sge, u32 num, u32 off, void *dst, u32 len,
+				struct rove_absent *absent)
 {
 	const struct rove_sge *end = sge + num;
+	enum rove_fault fault;
 	struct rove_mr *mr;
 	u8 *to = dst;
 	u32 n;
@@ -48,8 +50,13 @@ enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
 			mr = rove_mr_find(t, sge->lkey, pd, 0, 0, sge->addr + off, n);
 			if (!mr)
 				return ROVE_FAULT_LOCAL_PROT;
-			rove_mr_read(mr, sge->addr + off, to, n);
+			fault = rove_mr_read(mr, sge->addr + off, to, n);
+			if (unlikely(fault))
+				rove_mr_absent(mr, sge->addr + off, n, sge->length - off, false,
+					       absent);
 			rove_mr_put(mr);
+			if (unlikely(fault))
+				return fault;
 		}
 		to += n;
 		len -= n;
@@ -61,9 +68,10 @@ enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
 
 enum rove_fault rove_sge_scatter(struct rove_mr_table *t, const struct ib_pd *pd,
 				 const struct rove_sge *sge, u32 num, u32 off,
-				 const void *src, u32 len)
+				 const void *src, u32 len, struct rove_absent *absent)
 {
 	const struct rove_sge *end = sge + num;
+	enum rove_fault fault;
 	const u8 *from = src;
 	struct rove_mr *mr;
 	u32 n;
@@ -79,8 +87,13 @@ enum rove_fault rove_sge_scatter(struct rove_mr_table *t, const struct ib_pd *pd
 					  sge->addr + off, n);
 			if (!mr)
 				return ROVE_FAULT_LOCAL_PROT;
-			rove_mr_write(mr, sge->addr + off, from, n);
+			fault = rove_mr_write(mr, sge->addr + off, from, n);
+			if (unlikely(fault))
+				rove_mr_absent(mr, sge->addr + off, n, sge->length - off, true,
+					       absent);
 			rove_mr_put(mr);
+			if (unlikely(fault))
+				return fault;
 		}
 		from += n;
 		len -= n;

@@ -12,6 +12,7 @@
 #include <linux/xarray.h>
 #include "../trace.h"
 #include "../wire/opcode.h"
+#include "absent.h"
 #include "area.h"
 #include "cq.h"
 #include "dev.h"
@@ -171,10 +172,11 @@ static void reset_rings(struct rove_qp *qp)
 	qp->rq_prod = qp->rq;
 }
 
-static void init_half(struct rove_half *h)
+static void init_half(struct rove_half *h, struct rove_qp *qp)
 {
 	atomic_set(&h->word, 0);
 	skb_queue_head_init(&h->packets);
+	rove_absent_init_half(h, qp);
 }
 
 static void init_machines(struct rove_qp *qp)
@@ -299,8 +301,8 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	qp->state = IB_QPS_RESET;
 	mutex_init(&qp->mutex);
 	spin_lock_init(&qp->post_lock);
-	init_half(&qp->req_half);
-	init_half(&qp->resp_half);
+	init_half(&qp->req_half, qp);
+	init_half(&qp->resp_half, qp);
 	hrtimer_setup(&qp->timer, rove_run_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	tasklet_setup(&qp->tasklet, rove_run_tasklet);
 	INIT_CSD(&qp->hand_over, rove_run_handed, qp);
@@ -356,6 +358,8 @@ void rove_qp_destroy(struct rove_qp *qp)
 	/* Nobody hands it over any more; an interrupt may be on its way. */
 	while (smp_load_acquire(&qp->handed))
 		cpu_relax();
+	rove_absent_cancel(&qp->req_half);
+	rove_absent_cancel(&qp->resp_half);
 	tasklet_kill(&qp->tasklet);
 
 	rove_route_drop(&qp->req_half.route);
@@ -547,6 +551,8 @@ static void apply_state(struct rove_qp *qp, enum ib_qp_state from, enum ib_qp_st
 {
 	switch (to) {
 	case IB_QPS_RESET:
+		rove_absent_forget(&qp->req_half);
+		rove_absent_forget(&qp->resp_half);
 		rove_req_reset(&qp->req);
 		rove_resp_reset(&qp->resp);
 		reset_rings(qp);

@@ -11,6 +11,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include "../ip/path.h"
+#include "../mem/odp.h"
 #include "../proto/req.h"
 #include "../proto/resp.h"
 #include "../ring/ring.h"
@@ -28,6 +29,7 @@ enum rove_half_work {
 	ROVE_WORK_TIMER,	/* look at the deadline */
 	ROVE_WORK_MORE,		/* a budget ran out */
 	ROVE_WORK_FLUSH,	/* the QP is in error: complete what is posted */
+	ROVE_WORK_PAGES,	/* fetching pages has come to its end */
 };
 
 /*
@@ -40,6 +42,15 @@ struct rove_half {
 	unsigned long work;		/* bits of enum rove_half_work */
 	struct sk_buff_head packets;	/* for the owner, by its own lock */
 	struct rove_route route;	/* owner's */
+
+	/* on-demand paging: obj/absent.c */
+	struct rove_qp *qp;
+	bool paused;			/* owner's: nothing is done until pages are there */
+	bool fetching;			/* owner's: absent is being fetched */
+	struct rove_absent absent;	/* while fetching the thread's, else the owner's */
+	struct rove_absent refused;	/* owner's: could not be had; key 0: nothing. mr is void */
+	int fetch_err;			/* as absent */
+	struct work_struct fetch;
 };
 
 struct rove_qp {

@@ -9,6 +9,7 @@
 #include "../mem/memwr.h"
 #include "../mem/sge.h"
 #include "../wire/opcode.h"
+#include "absent.h"
 #include "ah.h"
 #include "batch.h"
 #include "cq.h"
@@ -27,6 +28,8 @@ static bool is_reliable(const struct rove_qp *qp)
 static enum rove_fault req_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
 {
 	const struct rove_swqe *wqe = rove_req_wqe(&qp->req, seg->wqe);
+	struct rove_absent absent;
+	enum rove_fault fault;
 
 	if (seg->source == ROVE_SEG_NONE) {
 		if (!rove_wqe_is(wqe, ROVE_WQEP_SCATTER))
@@ -43,8 +46,11 @@ static enum rove_fault req_fill(struct rove_qp *qp, const struct rove_seg *seg, 
 		memcpy(payload, wqe->data + seg->off, seg->pkt.len);
 		return ROVE_FAULT_NONE;
 	}
-	return rove_sge_gather(&qp->dev->mrs, qp->pd, wqe->sge, wqe->sqe.num, seg->off, payload,
-			       seg->pkt.len);
+	fault = rove_sge_gather(&qp->dev->mrs, qp->pd, wqe->sge, wqe->sqe.num, seg->off, payload,
+				seg->pkt.len, &absent);
+	if (unlikely(fault == ROVE_FAULT_PAGE))
+		return rove_absent_pause(&qp->req_half, &absent, ROVE_FAULT_LOCAL_PROT);
+	return fault;
 }
 
 /* Copies what is posted, as far as there is room. */
@@ -122,6 +128,10 @@ static bool req_send_ud(struct rove_qp *qp, u64 now)
 		ret = rove_batch_add(qp, &u.b, &seg, req_fill, &lost);
 		if (ret > 0)
 			rove_req_seg_failed(&qp->req, &seg, ret);
+		if (unlikely(ret == ROVE_FAULT_PAGE)) {
+			more = false;
+			break;
+		}
 	}
 	ud_end(qp, &u);
 	return more;
@@ -232,7 +242,11 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 		ret = rove_batch_add(qp, &b, &seg, req_fill, &lost);
 		if (unlikely(ret > 0)) {
 			rove_req_seg_failed(&qp->req, &seg, ret);
+			if (ret == ROVE_FAULT_PAGE)
+				more = false;
 			ret = 0;
+			if (!more)
+				break;
 		} else if (unlikely(ret < 0)) {
 			break;
 		}
@@ -281,7 +295,7 @@ void rove_requester_finish(struct rove_qp *qp, bool answer, u64 now)
 	struct rove_req *req = &qp->req;
 	bool more = true;
 
-	if (!rove_note_thread_follows(qp)) {
+	if (!rove_note_thread_follows(qp) && !qp->req_half.paused) {
 		req_take_posted(qp);
 		more = req_send(qp, answer, now);
 	}
@@ -290,10 +304,12 @@ void rove_requester_finish(struct rove_qp *qp, bool answer, u64 now)
 		req->broken = false;
 		rove_qp_fail(qp, !is_reliable(qp));
 	}
-	if (more || (rove_ring_pending(&qp->sq) && rove_req_slot(req)))
-		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
 	rove_note_events(qp, rove_req_take_events(req));
 	rove_note_tally(qp, &req->tally);
+	if (unlikely(qp->req_half.paused))
+		return;
+	if (more || (rove_ring_pending(&qp->sq) && rove_req_slot(req)))
+		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
 	req_arm_timer(qp, rove_req_deadline(req));
 }
 
@@ -301,6 +317,7 @@ struct req_scatter {
 	struct rove_qp *qp;
 	const struct rove_swqe *wqe;
 	u32 off;
+	struct rove_absent absent;
 };
 
 static int req_scatter(void *arg, const void *p, u32 len)
@@ -309,13 +326,23 @@ static int req_scatter(void *arg, const void *p, u32 len)
 	enum rove_fault fault;
 
 	fault = rove_sge_scatter(&s->qp->dev->mrs, s->qp->pd, s->wqe->sge, s->wqe->sqe.num, s->off,
-				 p, len);
+				 p, len, &s->absent);
 	s->off += len;
 	return fault;
 }
 
+/* The answer was copied, with or without success. False: it is to be given again. */
+static bool req_placed(struct rove_qp *qp, enum rove_fault fault, struct rove_absent *absent,
+		       u64 now)
+{
+	if (unlikely(fault == ROVE_FAULT_PAGE))
+		fault = rove_absent_pause(&qp->req_half, absent, ROVE_FAULT_LOCAL_PROT);
+	rove_req_placed(&qp->req, fault, now);
+	return fault != ROVE_FAULT_PAGE;
+}
+
 /* A response. */
-void rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
+bool rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 {
 	struct rove_req_place place = {};
 	struct req_scatter s;
@@ -335,13 +362,12 @@ void rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 		s.qp = qp;
 		s.wqe = rove_req_wqe(&qp->req, place.wqe);
 		s.off = place.off;
-		rove_req_placed(&qp->req, rove_rxpkt_copy(rx, req_scatter, &s), now);
-		break;
+		return req_placed(qp, rove_rxpkt_copy(rx, req_scatter, &s), &s.absent, now);
 	case ROVE_REQ_PLACE_VALUE:
 		s.wqe = rove_req_wqe(&qp->req, place.wqe);
 		fault = rove_sge_scatter(&qp->dev->mrs, qp->pd, s.wqe->sge, s.wqe->sqe.num, 0,
-					 &place.value, sizeof(place.value));
-		rove_req_placed(&qp->req, fault, now);
-		break;
+					 &place.value, sizeof(place.value), &s.absent);
+		return req_placed(qp, fault, &s.absent, now);
 	}
+	return true;
 }

@@ -8,8 +8,11 @@
 struct rove_qp;
 struct rove_rxpkt;
 
-/* A response; its ICRC is right. @now: ns */
-void rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now);
+/*
+ * A response; its ICRC is right. @now: ns. False: its memory is not there, the half is
+ * paused, and the packet is to be given again.
+ */
+bool rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now);
 
 /*
  * After whatever came in (@answer: a packet): send, complete, see what follows. What a

@@ -10,6 +10,7 @@
 #include "../mem/memwr.h"
 #include "../mem/sge.h"
 #include "../wire/opcode.h"
+#include "absent.h"
 #include "batch.h"
 #include "cq.h"
 #include "note.h"
@@ -17,6 +18,9 @@
 #include "srq.h"
 
 #define GRH_LEN		40
+
+/* Of a READ so much is fetched at once where it has to be. */
+#define READ_AHEAD	SZ_256K
 
 /*
  * XRC: the SRQ that a request names decides on the domain in which it accesses
@@ -32,8 +36,19 @@ static bool resp_name_srq(struct rove_qp *qp, u32 srqn)
 	return true;
 }
 
+/* Pages of a remote access are missing: PAGE or REQ_ACCESS. */
+static enum rove_fault resp_wait(struct rove_qp *qp, struct rove_mr *mr, u64 va, u32 len, u64 want,
+				 bool write)
+{
+	struct rove_absent absent;
+
+	rove_mr_absent(mr, va, len, want, write, &absent);
+	return rove_absent_pause(&qp->resp_half, &absent, ROVE_FAULT_REQ_ACCESS);
+}
+
 static enum rove_fault resp_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
 {
+	enum rove_fault fault;
 	struct rove_mr *mr;
 
 	if (seg->source == ROVE_SEG_NONE || !seg->pkt.len)
@@ -44,9 +59,11 @@ static enum rove_fault resp_fill(struct rove_qp *qp, const struct rove_seg *seg,
 			  seg->va, seg->pkt.len);
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
-	rove_mr_read(mr, seg->va, payload, seg->pkt.len);
+	fault = rove_mr_read(mr, seg->va, payload, seg->pkt.len);
+	if (unlikely(fault))
+		fault = resp_wait(qp, mr, seg->va, seg->pkt.len, READ_AHEAD, false);
 	rove_mr_put(mr);
-	return ROVE_FAULT_NONE;
+	return fault;
 }
 
 /* Return: true when the budget ran out first. */
@@ -68,7 +85,11 @@ static bool resp_send(struct rove_qp *qp)
 		ret = rove_batch_add(qp, &b, &seg, resp_fill, &lost);
 		if (unlikely(ret > 0)) {
 			rove_resp_seg_failed(&qp->resp, &seg, ret);
+			if (ret == ROVE_FAULT_PAGE)
+				more = false;
 			ret = 0;
+			if (!more)
+				break;
 		} else if (unlikely(ret < 0)) {
 			break;
 		}
@@ -168,6 +189,7 @@ struct resp_place {
 	struct rove_mr *mr;
 	u64 va;
 	u32 off;
+	struct rove_absent absent;
 };
 
 static int resp_to_rqe(void *arg, const void *p, u32 len)
@@ -176,7 +198,7 @@ static int resp_to_rqe(void *arg, const void *p, u32 len)
 	enum rove_fault fault;
 
 	fault = rove_sge_scatter(&s->qp->dev->mrs, s->qp->recv_pd, s->qp->rwqe->sge,
-				 s->qp->rwqe->num, s->off, p, len);
+				 s->qp->rwqe->num, s->off, p, len, &s->absent);
 	s->off += len;
 	return fault;
 }
@@ -184,14 +206,16 @@ static int resp_to_rqe(void *arg, const void *p, u32 len)
 static int resp_to_mr(void *arg, const void *p, u32 len)
 {
 	struct resp_place *s = arg;
+	enum rove_fault fault;
 
-	rove_mr_write(s->mr, s->va, p, len);
+	fault = rove_mr_write(s->mr, s->va, p, len);
 	s->va += len;
-	return 0;
+	return fault;
 }
 
 /* The GRH area of a datagram: an IPv6 header, or 20 free bytes and an IPv4 one. */
-static enum rove_fault resp_place_grh(struct rove_qp *qp, const struct rove_rxpkt *rx)
+static enum rove_fault resp_place_grh(struct rove_qp *qp, const struct rove_rxpkt *rx,
+				      struct rove_absent *absent)
 {
 	u8 grh[GRH_LEN] = {};
 
@@ -200,36 +224,41 @@ static enum rove_fault resp_place_grh(struct rove_qp *qp, const struct rove_rxpk
 	else
 		memcpy(grh + GRH_LEN - sizeof(struct iphdr), ip_hdr(rx->skb), sizeof(struct iphdr));
 	return rove_sge_scatter(&qp->dev->mrs, qp->recv_pd, qp->rwqe->sge, qp->rwqe->num, 0, grh,
-				sizeof(grh));
+				sizeof(grh), absent);
 }
 
 static enum rove_fault resp_place_rqe(struct rove_qp *qp, const struct rove_resp_act *act,
 				      struct rove_rxpkt *rx)
 {
 	struct resp_place s = { .qp = qp, .off = act->off };
-	enum rove_fault fault;
+	enum rove_fault fault = ROVE_FAULT_NONE;
 
-	if (qp->limits.ud) {
-		fault = resp_place_grh(qp, rx);
-		if (fault)
-			return fault;
-	}
-	return rove_rxpkt_copy(rx, resp_to_rqe, &s);
+	if (qp->limits.ud)
+		fault = resp_place_grh(qp, rx, &s.absent);
+	if (!fault)
+		fault = rove_rxpkt_copy(rx, resp_to_rqe, &s);
+	if (unlikely(fault == ROVE_FAULT_PAGE))
+		fault = rove_absent_pause(&qp->resp_half, &s.absent, ROVE_FAULT_LOCAL_PROT);
+	return fault;
 }
 
 static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_act *act,
 				     struct rove_rxpkt *rx)
 {
 	struct resp_place s = { .qp = qp, .va = act->va };
+	enum rove_fault fault = ROVE_FAULT_NONE;
 
 	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn,
 			    IB_ACCESS_REMOTE_WRITE, act->va, act->check_len);
 	if (!s.mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	if (act->len)
-		rove_rxpkt_copy(rx, resp_to_mr, &s);
+		fault = rove_rxpkt_copy(rx, resp_to_mr, &s);
+	if (unlikely(fault))
+		fault = resp_wait(qp, s.mr, act->va, act->len,
+				  qp->resp.dma_len - qp->resp.off, true);
 	rove_mr_put(s.mr);
-	return ROVE_FAULT_NONE;
+	return fault;
 }
 
 static enum rove_fault resp_check_read(struct rove_qp *qp, const struct rove_resp_act *act)
@@ -246,6 +275,7 @@ static enum rove_fault resp_check_read(struct rove_qp *qp, const struct rove_res
 
 static enum rove_fault resp_atomic(struct rove_qp *qp, const struct rove_resp_act *act, u64 *value)
 {
+	enum rove_fault fault;
 	struct rove_mr *mr;
 
 	if (act->va & 7)
@@ -254,9 +284,11 @@ static enum rove_fault resp_atomic(struct rove_qp *qp, const struct rove_resp_ac
 			  act->va, sizeof(u64));
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
-	*value = rove_mr_atomic(mr, act->va, act->op, act->swap_add, act->compare);
+	fault = rove_mr_atomic(mr, act->va, act->op, act->swap_add, act->compare, value);
+	if (unlikely(fault))
+		fault = resp_wait(qp, mr, act->va, sizeof(u64), 0, true);
 	rove_mr_put(mr);
-	return ROVE_FAULT_NONE;
+	return fault;
 }
 
 static int resp_to_word(void *arg, const void *p, u32 len)
@@ -271,6 +303,7 @@ static int resp_to_word(void *arg, const void *p, u32 len)
 static enum rove_fault resp_atomic_write(struct rove_qp *qp, const struct rove_resp_act *act,
 					 struct rove_rxpkt *rx)
 {
+	enum rove_fault fault;
 	struct rove_mr *mr;
 	u64 word;
 	u8 *to = (u8 *)&word;
@@ -281,9 +314,11 @@ static enum rove_fault resp_atomic_write(struct rove_qp *qp, const struct rove_r
 		return ROVE_FAULT_REQ_ACCESS;
 	/* The packet may lie in pieces; what is written is one word. */
 	rove_rxpkt_copy(rx, resp_to_word, &to);
-	rove_mr_write(mr, act->va, &word, sizeof(word));
+	fault = rove_mr_write(mr, act->va, &word, sizeof(word));
+	if (unlikely(fault))
+		fault = resp_wait(qp, mr, act->va, sizeof(word), 0, true);
 	rove_mr_put(mr);
-	return ROVE_FAULT_NONE;
+	return fault;
 }
 
 static enum rove_fault resp_flush_range(struct rove_qp *qp, const struct rove_resp_act *act)
@@ -309,7 +344,7 @@ static enum rove_fault resp_flush_range(struct rove_qp *qp, const struct rove_re
 }
 
 /* A request. */
-void rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
+bool rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 {
 	struct rove_resp_result res;
 	struct rove_resp_act act;
@@ -321,7 +356,7 @@ void rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 		nowhere = !resp_name_srq(qp, rx->pkt.srqn);
 	}
 	rove_resp_packet(&qp->resp, &rx->pkt, &act);
-	while (act.kind != ROVE_RESP_DONE && act.kind != ROVE_RESP_DROP) {
+	while (act.kind > ROVE_RESP_LATER) {
 		res = (struct rove_resp_result){};
 		if (unlikely(nowhere)) {
 			res.fault = ROVE_FAULT_REQ_INVALID;
@@ -360,6 +395,7 @@ void rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 	if (act.kind == ROVE_RESP_DROP)
 		rove_note_drop(qp, act.drop);
 	resp_reap(qp, rx, now);
+	return act.kind != ROVE_RESP_LATER;
 }
 
 /*
@@ -399,7 +435,7 @@ void rove_responder_finish(struct rove_qp *qp, u64 now)
 {
 	struct rove_resp *resp = &qp->resp;
 
-	if (resp_send(qp))
+	if (!qp->resp_half.paused && resp_send(qp))
 		set_bit(ROVE_WORK_MORE, &qp->resp_half.work);
 	if (unlikely(resp->broken)) {
 		resp->broken = false;

@@ -8,8 +8,11 @@
 struct rove_qp;
 struct rove_rxpkt;
 
-/* A request; its ICRC is right. @now: ns */
-void rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now);
+/*
+ * A request; its ICRC is right. @now: ns. False: its memory is not there, the half is
+ * paused, and the packet is to be given again.
+ */
+bool rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now);
 
 /* After whatever came in: send what is owed, flush if the QP is in error. */
 void rove_responder_finish(struct rove_qp *qp, u64 now);

@@ -12,6 +12,7 @@
 #include <linux/rcupdate.h>
 #include "../ip/rxpkt.h"
 #include "../wire/opcode.h"
+#include "absent.h"
 #include "batch.h"
 #include "engine.h"
 #include "half.h"
@@ -74,32 +75,12 @@ static bool next_packet(struct rove_qp *qp, struct rove_rxpkt *rx)
 	return false;
 }
 
-/* Executes the current packet and those behind it as long as they are for @h. */
-static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_rxpkt *rx,
-			   u32 dqpn, u64 now)
-{
-	u32 packets = 0, bytes = 0;
-	bool more;
-
-	do {
-		packets++;
-		bytes += rx->total;
-		if (unlikely(!rove_rxpkt_icrc_ok(rx)))
-			rove_note_drop(qp, ROVE_DROP_ICRC);
-		else if (h == &qp->resp_half)
-			rove_responder_packet(qp, rx, now);
-		else
-			rove_requester_packet(qp, rx, now);
-		more = next_packet(qp, rx);
-	} while (more && rx->pkt.dqpn == dqpn && packet_half(qp, rx) == h);
-
-	rove_stat_add(qp->dev->stats, ROVE_STAT_RX_PACKETS, packets);
-	rove_stat_add(qp->dev->stats, ROVE_STAT_RX_BYTES, bytes);
-	return more;
-}
-
-/* Keeps the packets from here on, as long as they are for @h, for its owner. */
-static bool defer_packets(struct rove_qp *qp, struct rove_half *h, struct rove_rxpkt *rx, u32 dqpn)
+/*
+ * Keeps the packets from here on, as long as they are for @h, for its owner. @first:
+ * before all that is kept, by the owner.
+ */
+static bool defer_packets(struct rove_qp *qp, struct rove_half *h, struct rove_rxpkt *rx, u32 dqpn,
+			  bool first)
 {
 	u32 off = rx->off, index = rx->index, end;
 	struct sk_buff *clone;
@@ -110,7 +91,7 @@ static bool defer_packets(struct rove_qp *qp, struct rove_half *h, struct rove_r
 		more = next_packet(qp, rx);
 	} while (more && rx->pkt.dqpn == dqpn && packet_half(qp, rx) == h);
 
-	if (skb_queue_len_lockless(&h->packets) >= QUEUE_MAX) {
+	if (!first && skb_queue_len_lockless(&h->packets) >= QUEUE_MAX) {
 		rove_note_drop(qp, ROVE_DROP_BUSY);
 		return more;
 	}
@@ -124,7 +105,45 @@ static bool defer_packets(struct rove_qp *qp, struct rove_half *h, struct rove_r
 		return more;
 	}
 	*deferred_of(clone) = (struct deferred){ .off = off, .end = end, .index = index };
-	skb_queue_tail(&h->packets, clone);
+	if (first)
+		skb_queue_head(&h->packets, clone);
+	else
+		skb_queue_tail(&h->packets, clone);
+	return more;
+}
+
+/* False: its memory is not there, and the half is paused. */
+static bool run_packet(struct rove_qp *qp, struct rove_half *h, struct rove_rxpkt *rx, u64 now)
+{
+	if (unlikely(!rove_rxpkt_icrc_ok(rx))) {
+		rove_note_drop(qp, ROVE_DROP_ICRC);
+		return true;
+	}
+	if (h == &qp->resp_half)
+		return rove_responder_packet(qp, rx, now);
+	return rove_requester_packet(qp, rx, now);
+}
+
+/* Executes the current packet and those behind it as long as they are for @h. */
+static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_rxpkt *rx,
+			   u32 dqpn, u64 now)
+{
+	u32 packets = 0, bytes = 0, total;
+	bool more;
+
+	do {
+		total = rx->total;
+		if (unlikely(!run_packet(qp, h, rx, now))) {
+			more = defer_packets(qp, h, rx, dqpn, true);
+			break;
+		}
+		packets++;
+		bytes += total;
+		more = next_packet(qp, rx);
+	} while (more && rx->pkt.dqpn == dqpn && packet_half(qp, rx) == h);
+
+	rove_stat_add(qp->dev->stats, ROVE_STAT_RX_PACKETS, packets);
+	rove_stat_add(qp->dev->stats, ROVE_STAT_RX_BYTES, bytes);
 	return more;
 }
 
@@ -137,7 +156,7 @@ static void run_deferred(struct rove_qp *qp, struct rove_half *h, u64 now)
 
 	if (skb_queue_empty_lockless(&h->packets))
 		return;
-	while ((skb = skb_dequeue(&h->packets))) {
+	while (!h->paused && (skb = skb_dequeue(&h->packets))) {
 		d = *deferred_of(skb);
 		if (rove_rxpkt_begin(&rx, skb)) {
 			rx.off = d.off;
@@ -157,17 +176,23 @@ static void req_turn(struct rove_qp *qp)
 	unsigned long work = xchg(&qp->req_half.work, 0);
 	u64 now = ktime_get_ns();
 
+	if (work & BIT(ROVE_WORK_PAGES))
+		rove_absent_fetched(&qp->req_half);
 	run_deferred(qp, &qp->req_half, now);
 	if (work & BIT(ROVE_WORK_TIMER)) {
 		trace_rove_timer_expired(qp->qpn, qp->timer_armed);
 		qp->timer_armed = 0;
-		rove_req_timer(&qp->req, now);
+		/* Answers that came may be among what is kept. */
+		if (!qp->req_half.paused)
+			rove_req_timer(&qp->req, now);
 		/* It waited long enough for what it sends again now. */
 		if (rove_req_resends(&qp->req))
 			qp->tx_cpu = smp_processor_id();
 	}
-	if (work & BIT(ROVE_WORK_FLUSH))
+	if (work & BIT(ROVE_WORK_FLUSH)) {
+		rove_absent_forget(&qp->req_half);
 		rove_req_error(&qp->req);
+	}
 	rove_requester_finish(qp, false, now);
 }
 
@@ -176,9 +201,13 @@ static void resp_turn(struct rove_qp *qp)
 	unsigned long work = xchg(&qp->resp_half.work, 0);
 	u64 now = ktime_get_ns();
 
+	if (work & BIT(ROVE_WORK_PAGES))
+		rove_absent_fetched(&qp->resp_half);
 	run_deferred(qp, &qp->resp_half, now);
-	if (work & BIT(ROVE_WORK_FLUSH))
+	if (work & BIT(ROVE_WORK_FLUSH)) {
+		rove_absent_forget(&qp->resp_half);
 		rove_resp_error(&qp->resp);
+	}
 	rove_responder_finish(qp, now);
 }
 
@@ -225,14 +254,17 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 			continue;
 		}
 		if (unlikely(!rove_half_try_own(h))) {
-			more = defer_packets(qp, h, rx, dqpn);
+			more = defer_packets(qp, h, rx, dqpn, false);
 			if (run_half(qp, h))
 				go_on(qp);
 			continue;
 		}
 		now = ktime_get_ns();
 		run_deferred(qp, h, now);
-		more = run_packets_of(qp, h, rx, dqpn, now);
+		if (unlikely(h->paused))
+			more = defer_packets(qp, h, rx, dqpn, false);
+		else
+			more = run_packets_of(qp, h, rx, dqpn, now);
 		if (h == &qp->resp_half)
 			rove_responder_finish(qp, now);
 		else
@@ -306,6 +338,18 @@ void rove_run_handed(void *arg)
 	rove_note_work(qp);
 	/* Pairs with destroy: it is this side's last look at the QP. */
 	smp_store_release(&qp->handed, false);
+}
+
+void rove_run_fetched(struct rove_qp *qp, struct rove_half *h)
+{
+	bool more;
+
+	set_bit(ROVE_WORK_PAGES, &h->work);
+	local_bh_disable();
+	more = run_half(qp, h);
+	local_bh_enable();
+	if (more)
+		go_on(qp);
 }
 
 static void dispatch(struct rove_qp *qp, u32 events)

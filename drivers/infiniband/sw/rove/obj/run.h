@@ -6,6 +6,7 @@
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 
+struct rove_half;
 struct rove_qp;
 struct rove_rxpkt;
 
@@ -34,6 +35,9 @@ void rove_run_posted(struct rove_qp *qp);
  * another QP; false at the end of the train.
  */
 bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx);
+
+/* Pages that @h waited for are there, or cannot be had. Process context. */
+void rove_run_fetched(struct rove_qp *qp, struct rove_half *h);
 
 /* Own both halves. Process context; BH is off until rove_run_unlock(). */
 void rove_run_lock(struct rove_qp *qp);

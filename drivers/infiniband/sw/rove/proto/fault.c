@@ -42,6 +42,8 @@ static const struct rove_fault_info faults[ROVE_FAULTS] = {
 				      ROVE_QPE_ACCESS_ERR, true },
 	[ROVE_FAULT_REQ_OP]	  = { WC_LOC_QP_OP_ERR,	    ROVE_NAK_OP,
 				      ROVE_QPE_FATAL, true },
+	/* Where nobody tries again it is a lack of memory. */
+	[ROVE_FAULT_PAGE]	  = { WC_LOC_PROT_ERR,	    ROVE_NAK_OP,	0, true },
 };
 
 const struct rove_fault_info *rove_fault_info(enum rove_fault fault)

@@ -28,6 +28,8 @@ enum rove_fault {
 	ROVE_FAULT_REQ_INVALID,		/* opcode order, length, unsupported */
 	ROVE_FAULT_REQ_ACCESS,		/* rkey, range, access, PD */
 	ROVE_FAULT_REQ_OP,		/* responder cannot complete it (its own RQE is bad) */
+	/* no fault: the memory has to be fetched first, and then it is tried again */
+	ROVE_FAULT_PAGE,
 	ROVE_FAULTS
 };
 

@@ -540,12 +540,41 @@ void rove_req_executed(struct rove_req *q, const struct rove_seg *seg, enum rove
 	settle(q);
 }
 
+static void take_back_seg(struct rove_req *q, const struct rove_seg *seg)
+{
+	struct rove_swqe *w = rove_req_wqe(q, seg->wqe);
+
+	if (q->conf.type == ROVE_QPT_UD) {
+		w->state = ROVE_SWQE_POSTED;
+		rove_req_set_psn(q, seg->pkt.psn);
+		q->send = seg->wqe;
+		q->begun = seg->wqe;
+		q->acked = seg->wqe;
+		return;
+	}
+	if (rove_retry_span(q->una, seg->pkt.psn) >= flight(q))
+		return;
+	rove_retry_go_back(q, seg->pkt.psn);
+	if (seg->resend)
+		return;
+	/* It was never on its way. */
+	q->max_psn = q->psn;
+	if (!rove_req_in_flight(q)) {
+		q->timing = false;
+		rove_retry_arm(q);
+	}
+}
+
 void rove_req_seg_failed(struct rove_req *q, const struct rove_seg *seg, enum rove_fault fault)
 {
 	struct rove_swqe *w = rove_req_wqe(q, seg->wqe);
 
 	if (!running(q))
 		return;
+	if (fault == ROVE_FAULT_PAGE) {
+		take_back_seg(q, seg);
+		return;
+	}
 	if (!fault)
 		fault = ROVE_FAULT_WQE;
 	if (q->conf.type == ROVE_QPT_UD) {
@@ -805,6 +834,8 @@ void rove_req_placed(struct rove_req *q, enum rove_fault fault, u64 now)
 	if (!q->placing)
 		return;
 	q->placing = false;
+	if (unlikely(fault == ROVE_FAULT_PAGE))
+		return;
 	if (fault) {
 		fail(q, fault);
 		return;

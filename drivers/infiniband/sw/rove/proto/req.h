@@ -151,7 +151,10 @@ bool rove_req_next(struct rove_req *q, u64 now, struct rove_seg *seg);
 /* The WQE of a ROVE_SEG_LOCAL was executed, or could not be. */
 void rove_req_executed(struct rove_req *q, const struct rove_seg *seg, enum rove_fault fault);
 
-/* WQE of @seg fails with @fault once all before it are done. */
+/*
+ * WQE of @seg fails with @fault once all before it are done. PAGE: @seg, which
+ * rove_req_next() has just given, is the next one again, as if it had not been asked for.
+ */
 void rove_req_seg_failed(struct rove_req *q, const struct rove_seg *seg, enum rove_fault fault);
 
 /*
@@ -191,7 +194,8 @@ struct rove_req_place {
  *       of RC
  *
  * After ROVE_REQ_PLACE and ROVE_REQ_PLACE_VALUE the driver copies (access: local
- * write) and reports by rove_req_placed() before any other call.
+ * write) and reports by rove_req_placed() before any other call. PAGE: as if the packet
+ * had not come; it is given again, as the next one.
  */
 enum rove_req_act rove_req_packet(struct rove_req *q, const struct rove_pkt *pkt, u64 now,
 				  struct rove_req_place *place);

@@ -26,8 +26,9 @@
 enum step {
 	STEP_NONE,
 	STEP_RQE,
-	STEP_PLACE,
 	STEP_INVALIDATE,
+	/* what needs memory */
+	STEP_PLACE,
 	STEP_READ,
 	STEP_READ_AGAIN,
 	STEP_ATOMIC,
@@ -808,6 +809,15 @@ static void got_rqe(struct rove_resp *r, const struct rove_resp_result *res,
 		place_or_skip(r, act);
 }
 
+/* A receive WQE that was taken stays for when the packet is given again. */
+static void later(struct rove_resp *r, struct rove_resp_act *act)
+{
+	if (r->conf.type == ROVE_QPT_UC)
+		r->epsn = r->pkt.psn;
+	r->step = STEP_NONE;
+	act->kind = ROVE_RESP_LATER;
+}
+
 /* UD: no PSNs, nothing to acknowledge. */
 static void datagram_placed(struct rove_resp *r, struct rove_resp_act *act)
 {
@@ -824,6 +834,10 @@ void rove_resp_result(struct rove_resp *r, const struct rove_resp_result *res,
 
 	if (step == STEP_RQE) {
 		got_rqe(r, res, act);
+		return;
+	}
+	if (unlikely(res->fault == ROVE_FAULT_PAGE && step >= STEP_PLACE)) {
+		later(r, act);
 		return;
 	}
 	if (unlikely(res->fault && step == STEP_READ_AGAIN)) {
@@ -971,6 +985,10 @@ bool rove_resp_next(struct rove_resp *r, struct rove_seg *seg)
 
 void rove_resp_seg_failed(struct rove_resp *r, const struct rove_seg *seg, enum rove_fault fault)
 {
+	if (fault == ROVE_FAULT_PAGE) {
+		rove_resp_seg_dropped(r, seg);
+		return;
+	}
 	/* What was asked for later is not answered any more. */
 	owe_nothing(r);
 	if (r->state == ROVE_RESP_RUN || r->state == ROVE_RESP_BROKEN)

@@ -6,7 +6,7 @@
  *
  * A turn of the driver (obj/responder.c, tests/sim): for each packet of a batch
  * rove_resp_packet(), then do what act says and call rove_resp_result() until
- * act is DONE or DROP, then rove_resp_reap(); after the batch rove_resp_next()
+ * act is DONE, DROP or LATER, then rove_resp_reap(); after the batch rove_resp_next()
  * while there is budget, so that one ACK answers the whole batch; look at events
  * and broken.
  */
@@ -139,6 +139,9 @@ void rove_resp_error(struct rove_resp *r);
 enum rove_resp_act_kind {
 	ROVE_RESP_DONE,		/* nothing more to do for this packet */
 	ROVE_RESP_DROP,		/* dropped; act->drop says why */
+	ROVE_RESP_LATER,	/* the result was PAGE: as if the packet had not come; it is
+				 * given again, as the next one
+				 */
 	ROVE_RESP_GET_RQE,	/* fetch the next receive WQE and keep it until the
 				 * completion: result NONE with len, NONE with
 				 * empty set, or WQE (malformed). REQ_INVALID: none
@@ -178,7 +181,7 @@ struct rove_resp_act {
 };
 
 struct rove_resp_result {
-	u8 fault;		/* enum rove_fault */
+	u8 fault;		/* enum rove_fault; PAGE for all but GET_RQE and INVALIDATE */
 	bool empty;		/* GET_RQE: there is none */
 	u32 len;		/* GET_RQE: bytes that fit */
 	u64 value;		/* ATOMIC */
@@ -201,7 +204,8 @@ void rove_resp_result(struct rove_resp *r, const struct rove_resp_result *res,
  *
  * In the order that the requester expects: READ data and atomic results as they
  * were asked for, then one ACK or NAK. Call rove_resp_seg_failed() at once if
- * the memory cannot be read any more. If the stack dropped it, and with it what
+ * the memory cannot be read any more, or (PAGE) not yet: then it is the next one
+ * again. If the stack dropped it, and with it what
  * came after, call rove_resp_seg_dropped(): it is owed again, to be sent after
  * the next packets came in; the peer asks when none come.
  *

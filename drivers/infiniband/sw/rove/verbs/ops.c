@@ -73,6 +73,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.uverbs_robust_udata = true,
 #endif
 
+	.advise_mr = rove_advise_mr,
 	.alloc_hw_port_stats = rove_alloc_hw_port_stats,
 	.alloc_mr = rove_alloc_mr,
 	.alloc_mw = rove_alloc_mw,

@@ -52,6 +52,24 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_pkeys = 1;
 }
 
+static void fill_paging(struct ib_device_attr *attr)
+{
+	struct ib_odp_caps *caps = &attr->odp_caps;
+
+	if (!IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING))
+		return;
+	attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
+	caps->general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT;
+	caps->per_transport_caps.ud_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+					       IB_ODP_SUPPORT_SRQ_RECV;
+	caps->per_transport_caps.uc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+					       IB_ODP_SUPPORT_WRITE;
+	caps->per_transport_caps.rc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+					       IB_ODP_SUPPORT_SRQ_RECV | IB_ODP_SUPPORT_WRITE |
+					       IB_ODP_SUPPORT_READ | IB_ODP_SUPPORT_ATOMIC;
+	caps->per_transport_caps.xrc_odp_caps = caps->per_transport_caps.rc_odp_caps;
+}
+
 int rove_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata)
 {
 	struct rove_dev *dev = rove_dev_of(ib);
@@ -80,6 +98,7 @@ int rove_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 				 IB_DEVICE_SRQ_RESIZE |
 				 IB_DEVICE_XRC;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
+	fill_paging(attr);
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->local_ca_ack_delay = ACK_DELAY;
 	/* Time stamps are CLOCK_MONOTONIC; the clock is told in kHz. */

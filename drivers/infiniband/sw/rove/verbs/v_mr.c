@@ -4,6 +4,7 @@
 #include "../mem/dmabuf.h"
 #include "../mem/memwr.h"
 #include "../mem/mr.h"
+#include "../mem/odp.h"
 #include "../mem/umem.h"
 #include "../obj/dev.h"
 #include "v_mr.h"
@@ -11,7 +12,8 @@
 /* Optional rights that are not known are no rights, and no error. */
 #define ACCESS_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 #define ACCESS_KNOWN	(IB_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IB_ACCESS_MW_BIND | \
-			 IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+			 IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL | \
+			 IB_ACCESS_ON_DEMAND)
 
 static struct rove_mr *mr_of(struct ib_mr *ib)
 {
@@ -65,28 +67,46 @@ struct ib_mr *rove_get_dma_mr(struct ib_pd *pd, int access)
 	return &mr->ib;
 }
 
+static int get_pages(struct rove_mr *mr, u64 start, u64 length, u64 iova)
+{
+	struct ib_device *ib = mr->ib.device;
+
+	if (mr->kind == ROVE_MR_ODP)
+		return rove_odp_create(mr, rove_dev_of(ib)->stats, start, length, iova,
+				       mr->access);
+	return rove_umem_pin(mr, ib, start, length, iova, mr->access);
+}
+
+static void put_pages(struct rove_mr *mr)
+{
+	if (mr->kind == ROVE_MR_ODP)
+		rove_odp_destroy(mr);
+	else
+		rove_umem_unpin(mr);
+}
+
 /* Rights were checked. */
 static struct ib_mr *create_user(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access)
 {
 	struct rove_mr *mr;
 	int err;
 
-	mr = new_mr(ROVE_MR_USER, pd, access);
+	mr = new_mr(access & IB_ACCESS_ON_DEMAND ? ROVE_MR_ODP : ROVE_MR_USER, pd, access);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 
-	err = rove_umem_pin(mr, pd->device, start, length, iova, access);
+	err = get_pages(mr, start, length, iova);
 	if (err)
 		goto err_free;
 	mr->ib.iova = iova;
 	mr->ib.length = length;
 	err = rove_mr_insert(&rove_dev_of(pd->device)->mrs, mr);
 	if (err)
-		goto err_unpin;
+		goto err_pages;
 	return &mr->ib;
 
-err_unpin:
-	rove_umem_unpin(mr);
+err_pages:
+	put_pages(mr);
 err_free:
 	kfree(mr);
 	return ERR_PTR(err);
@@ -116,6 +136,8 @@ struct ib_mr *rove_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 i
 	if (err)
 		return ERR_PTR(err);
 	err = check_access(access);
+	if (!err && (access & IB_ACCESS_ON_DEMAND))
+		err = -EOPNOTSUPP;
 	if (err)
 		return ERR_PTR(err);
 	mr = new_mr(ROVE_MR_DMABUF, pd, access);
@@ -139,6 +161,20 @@ err_free:
 	return ERR_PTR(err);
 }
 
+/* May it have these rights with the pages that it has? */
+static bool allows(const struct rove_mr *mr, int access)
+{
+	if ((access ^ mr->access) & IB_ACCESS_ON_DEMAND)
+		return false;
+	return mr->kind == ROVE_MR_ODP ? rove_odp_allows(mr, access) :
+					 rove_umem_allows(mr, access);
+}
+
+static bool start_of(const struct rove_mr *mr, u64 *start)
+{
+	return mr->kind == ROVE_MR_ODP ? rove_odp_start(mr, start) : rove_umem_start(mr, start);
+}
+
 /*
  * The same region with other rights or another domain, if its pages allow that;
  * else a new one with another key. The core gives the old one back then, and
@@ -156,7 +192,7 @@ struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 		return ERR_PTR(err);
 	if (flags & ~(IB_MR_REREG_TRANS | IB_MR_REREG_PD | IB_MR_REREG_ACCESS))
 		return ERR_PTR(-EOPNOTSUPP);
-	if (mr->kind != ROVE_MR_USER)
+	if (mr->kind != ROVE_MR_USER && mr->kind != ROVE_MR_ODP)
 		return ERR_PTR(-EOPNOTSUPP);
 
 	if (!(flags & IB_MR_REREG_PD))
@@ -170,15 +206,15 @@ struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 	if (!rove_mr_close_to_windows(mr))
 		return ERR_PTR(-EBUSY);
 	if (!(flags & IB_MR_REREG_TRANS)) {
-		if (rove_umem_allows(mr, access)) {
+		if (allows(mr, access)) {
 			rove_mr_change(mr, pd, access);
 			rove_mr_open_to_windows(mr);
 			return NULL;
 		}
-		/* Pages that were pinned for reading only. */
+		/* Pages that were pinned for reading only, or are to be pinned now. */
 		length = mr->length;
 		iova = mr->iova;
-		if (!rove_umem_start(mr, &start)) {
+		if (!start_of(mr, &start)) {
 			rove_mr_open_to_windows(mr);
 			return ERR_PTR(-EPERM);
 		}
@@ -187,6 +223,51 @@ struct ib_mr *rove_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 	if (IS_ERR(new))
 		rove_mr_open_to_windows(mr);
 	return new;
+}
+
+static int advise_one(struct ib_pd *pd, const struct ib_sge *sge, enum rove_odp_prefetch how,
+		      bool wait)
+{
+	int access = how == ROVE_ODP_WRITE ? IB_ACCESS_LOCAL_WRITE : 0;
+	struct rove_mr *mr;
+	int err = -EINVAL;
+
+	mr = rove_mr_find(&rove_dev_of(pd->device)->mrs, sge->lkey, pd, 0, access, sge->addr,
+			  sge->length);
+	if (!mr)
+		return -EFAULT;
+	if (mr->kind == ROVE_MR_ODP) {
+		err = rove_odp_prefetch(mr, sge->addr, sge->length, how);
+		/* Who does not wait is not told either; it is only advice. */
+		if (!wait)
+			err = 0;
+	}
+	rove_mr_put(mr);
+	return err;
+}
+
+int rove_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags,
+		   struct ib_sge *sg_list, u32 num_sge, struct uverbs_attr_bundle *attrs)
+{
+	enum rove_odp_prefetch how;
+	int err = 0;
+
+	switch (advice) {
+	case IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH:
+		how = ROVE_ODP_READ;
+		break;
+	case IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE:
+		how = ROVE_ODP_WRITE;
+		break;
+	case IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT:
+		how = ROVE_ODP_PRESENT;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	for (; num_sge && !err; num_sge--, sg_list++)
+		err = advise_one(pd, sg_list, how, flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
+	return err;
 }
 
 struct ib_mr *rove_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
@@ -235,8 +316,8 @@ int rove_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	if (!rove_mr_close_to_windows(mr))
 		return -EBUSY;
 	rove_mr_remove(mr);
-	if (mr->kind == ROVE_MR_USER)
-		rove_umem_unpin(mr);
+	if (mr->kind == ROVE_MR_USER || mr->kind == ROVE_MR_ODP)
+		put_pages(mr);
 	else if (mr->kind == ROVE_MR_DMABUF)
 		rove_dmabuf_unmap(mr);
 	else if (mr->kind == ROVE_MR_FAST)
