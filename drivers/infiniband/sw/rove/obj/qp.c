@@ -416,7 +416,8 @@ static int check_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int mas
 	    (attr->qp_access_flags & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 				       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
 				       IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |
-				       IB_ACCESS_FLUSH_PERSISTENT | IB_ACCESS_OPTIONAL)))
+				       IB_ACCESS_FLUSH_PERSISTENT | IB_ACCESS_ON_DEMAND |
+				       IB_ACCESS_OPTIONAL)))
 		return -EINVAL;
 	if ((mask & IB_QP_PATH_MTU) &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
