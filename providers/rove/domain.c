@@ -108,8 +108,9 @@ struct ibv_pd *rove_alloc_parent_domain(struct ibv_context *ctx,
 
 	if (ibv_check_alloc_parent_domain(attr))
 		return NULL;
-	/* Memory for queues comes from the kernel. */
-	if (!check_comp_mask(attr->comp_mask, IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)) {
+	/* Allocators are asked for nothing: memory for queues comes from the kernel. */
+	if (!check_comp_mask(attr->comp_mask, IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+					      IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
