@@ -20,9 +20,11 @@ VERBS_PROVIDER_DIR ?= $(LIBDIR)/libibverbs
 VERBS_CONFIG_DIR ?= /etc/libibverbs.d
 UDEV_RULES_DIR ?= /usr/lib/udev/rules.d
 MANDIR ?= /usr/share/man
+SBINDIR ?= /usr/sbin
 
 MAN4 := Documentation/man/rove.4
 MAN7 := providers/rove/man/rove.7
+MAN8 := Documentation/man/rove-pkey.8
 # What DKMS needs to build the module, and no more.
 DKMS_FILES := dkms.conf Kbuild COPYING LICENSES drivers include
 DKMS_SRC := /usr/src/rove-$(VERSION)
@@ -86,13 +88,16 @@ endif
 install-files:
 	test -e $(O)/provider/librove-rdmav.so || $(MAKE) provider
 	install -d $(DESTDIR)$(VERBS_PROVIDER_DIR) $(DESTDIR)$(VERBS_CONFIG_DIR) \
-		$(DESTDIR)$(UDEV_RULES_DIR) $(DESTDIR)$(MANDIR)/man4 $(DESTDIR)$(MANDIR)/man7
+		$(DESTDIR)$(UDEV_RULES_DIR) $(DESTDIR)$(MANDIR)/man4 $(DESTDIR)$(MANDIR)/man7 \
+		$(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(SBINDIR)
 	install -m 644 $$(readlink -f $(O)/provider/librove-rdmav.so) \
 		$(DESTDIR)$(VERBS_PROVIDER_DIR)/
 	echo 'driver rove' >$(DESTDIR)$(VERBS_CONFIG_DIR)/rove.driver
 	install -m 644 tools/udev/60-rove.rules $(DESTDIR)$(UDEV_RULES_DIR)/
 	install -m 644 $(MAN4) $(DESTDIR)$(MANDIR)/man4/
 	install -m 644 $(MAN7) $(DESTDIR)$(MANDIR)/man7/
+	install -m 644 $(MAN8) $(DESTDIR)$(MANDIR)/man8/
+	install -m 755 tools/rove-pkey $(DESTDIR)$(SBINDIR)/
 	test -n '$(DESTDIR)' || ! command -v udevadm >/dev/null || udevadm control --reload || true
 
 uninstall:
@@ -104,7 +109,8 @@ uninstall:
 	rm -f $(DESTDIR)$(VERBS_PROVIDER_DIR)/librove-rdmav*.so \
 		$(DESTDIR)$(VERBS_CONFIG_DIR)/rove.driver \
 		$(DESTDIR)$(UDEV_RULES_DIR)/60-rove.rules \
-		$(DESTDIR)$(MANDIR)/man4/$(notdir $(MAN4)) $(DESTDIR)$(MANDIR)/man7/$(notdir $(MAN7))
+		$(DESTDIR)$(MANDIR)/man4/$(notdir $(MAN4)) $(DESTDIR)$(MANDIR)/man7/$(notdir $(MAN7)) \
+		$(DESTDIR)$(MANDIR)/man8/$(notdir $(MAN8)) $(DESTDIR)$(SBINDIR)/rove-pkey
 
 # ---- tests ------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@
 #define MAX_RD	3
 #define CHECKED	64
 
+static const u16 pkey = 0xffff;
+
 static struct {
 	const u8 *p;
 	size_t left;
@@ -289,7 +291,7 @@ static void start_req(void)
 	q.conf.timeout = q.conf.type == ROVE_QPT_UC ? 0 : 1 + (a & 3);
 	q.conf.retry_cnt = a >> 5;
 	q.conf.rnr_retry = a >> 5;
-	q.conf.pkey = 0xffff;
+	q.conf.pkeys = (struct rove_pkeys){ &pkey, 1 };
 	q.conf.pmtu = mtus[a >> 3 & 3];
 	q.conf.max_rd_atomic = b & 3;
 	q.conf.window = q.conf.pmtu << (b >> 2 & 3);
@@ -486,7 +488,7 @@ static void start_resp(void)
 	r.conf.type = some_type(a);
 	r.conf.remote_read = r.conf.remote_write = r.conf.remote_atomic = a != 0x11;
 	r.conf.flush_types = 1;
-	r.conf.pkey = 0xffff;
+	r.conf.pkeys = (struct rove_pkeys){ &pkey, 1 };
 	r.conf.pmtu = 256 << (a >> 5 & 3);
 	rove_resp_set_saved(&r, saved, b % (MAX_RD + 1));
 	rove_resp_set_psn(&r, 0 - (b >> 4));

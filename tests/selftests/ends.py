@@ -239,7 +239,7 @@ class End:
     def init_attr(self):
         """Attributes for RESET to INIT."""
         attr = QPAttr(qp_state=e.IBV_QPS_INIT, port_num=1)
-        attr.pkey_index = 0
+        attr.pkey_index = self.options.get("pkey_index", 0)
         attr.qp_access_flags = self.options.get("access", ALL_ACCESS)
         return attr
 

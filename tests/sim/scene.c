@@ -2,6 +2,8 @@
 /* From a seed: the wire, the QPs, and what the applications do with them. */
 #include "sim.h"
 
+static const u16 pkey = 0xffff;
+
 static u32 pick(struct world *w, const u32 *from, u32 n)
 {
 	return from[sim_below(w, n)];
@@ -331,7 +333,7 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	q->retry_cnt = w->kind == LOSSY ? 255 : sim_below(w, 8);
 	q->rnr_retry = 7;
 	q->max_rd_atomic = 1 + sim_below(w, rd);
-	q->pkey = 0xffff;
+	q->pkeys = (struct rove_pkeys){ &pkey, 1 };
 	q->pmtu = pmtu;
 	q->dqpn = n == w->node ? 0x22 : 0x11;
 	q->window = pmtu * PICK(w, 1, 2, 3, 8, 50, 1000);
@@ -353,7 +355,7 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	r->remote_read = true;
 	r->remote_atomic = true;
 	r->flush_types = 1;
-	r->pkey = 0xffff;
+	r->pkeys = (struct rove_pkeys){ &pkey, 1 };
 	r->pmtu = pmtu;
 	r->dqpn = q->dqpn;
 	if (w->kind == UNRELIABLE)

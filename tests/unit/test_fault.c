@@ -51,4 +51,6 @@ TEST(partitions)
 	CHECK(!rove_pkey_match(0x7fff, 0x7fff));
 	CHECK(!rove_pkey_match(0xffff, 0xfffe));
 	CHECK(!rove_pkey_match(0x8001, 0x0002));
+	CHECK(!rove_pkey_match(0x8000, 0x8000));
+	CHECK(!rove_pkey_match(0x0000, 0x8000));
 }

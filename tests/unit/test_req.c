@@ -11,6 +11,7 @@
 #define PSN	0xfffffcU		/* so that everything wraps */
 #define US	1000ULL
 
+static u16 pkeys[] = { 0xffff, 0x8001, 0x0002 };
 static struct rove_req q;
 static struct rove_seg seg;
 static struct rove_req_place place;
@@ -27,7 +28,7 @@ static void setup(void)
 	rove_req_init(&q, slots, ENTRIES, stride);
 	q.conf = (struct rove_req_conf){
 		.timeout = 10, .retry_cnt = 2, .rnr_retry = 2, .max_rd_atomic = 2,
-		.pkey = 0xffff, .pmtu = MTU, .dqpn = 7, .window = 8 * MTU, .read_chunk = 4 * MTU,
+		.pkeys = { pkeys, 1 }, .pmtu = MTU, .dqpn = 7, .window = 8 * MTU, .read_chunk = 4 * MTU,
 	};
 	now = 1000 * US;
 	rove_req_set_psn(&q, PSN);
@@ -913,6 +914,11 @@ TEST(foreign_packets)
 	CHECK_EQ(send_all(), 1);
 	CHECK_EQ(rove_req_packet(&q, &pkt, now, &place), ROVE_REQ_DROP);
 	CHECK_EQ(place.drop, ROVE_DROP_PKEY);
+	/* The table changes: what was dropped is taken, and the other way round. */
+	pkeys[0] = 0xfffe;
+	CHECK_EQ(ack(0), ROVE_REQ_DROP);
+	CHECK_EQ(place.drop, ROVE_DROP_PKEY);
+	pkeys[0] = 0xffff;
 	pkt.pkey = 0xffff;
 	pkt.opcode = ROVE_OP_SEND_ONLY;
 	CHECK_EQ(rove_req_packet(&q, &pkt, now, &place), ROVE_REQ_DROP);
@@ -1227,4 +1233,26 @@ TEST(later_datagrams)
 	CHECK(seg.pkt.len == 2 && seg.pkt.psn == ((PSN + 1) & 0xffffff));
 	done(1, ROVE_FAULT_NONE);
 	CHECK(!rove_req_next(&q, now, &seg));
+}
+
+TEST(keys_of_qp1)
+{
+	struct rove_swqe *w;
+	u32 i;
+
+	setup_ud();
+	q.conf.pkeys.num = ARRAY_SIZE(pkeys);
+	for (i = 0; i < 4; i++) {
+		w = post(ROVE_WR_SEND, 1, 0);
+		w->sqe.ud.pkey_index = i;
+		CHECK(rove_req_next(&q, now, &seg));
+		CHECK_EQ(seg.pkt.pkey, i < ARRAY_SIZE(pkeys) ? pkeys[i] : pkeys[0]);
+		done(i, ROVE_FAULT_NONE);
+	}
+	/* Others have but one, whatever they ask for. */
+	q.conf.pkeys = (struct rove_pkeys){ &pkeys[1], 1 };
+	w = post(ROVE_WR_SEND, 1, 0);
+	w->sqe.ud.pkey_index = 2;
+	CHECK(rove_req_next(&q, now, &seg));
+	CHECK_EQ(seg.pkt.pkey, pkeys[1]);
 }

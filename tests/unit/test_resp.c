@@ -9,6 +9,7 @@
 #define VA	0x10000ULL
 #define KEY	0x55
 
+static u16 pkeys[] = { 0xffff, 0x8001, 0x0002, 0 };
 static struct rove_resp r;
 static struct rove_resp_saved saved[2];
 static struct rove_resp_act act;
@@ -20,7 +21,7 @@ static void setup(void)
 	rove_resp_init(&r);
 	r.conf = (struct rove_resp_conf){
 		.min_rnr_timer = 12, .remote_write = true, .remote_read = true,
-		.remote_atomic = true, .pkey = 0xffff, .pmtu = MTU, .dqpn = 7, .qkey = 0x1111,
+		.remote_atomic = true, .pkeys = { pkeys, 1 }, .pmtu = MTU, .dqpn = 7, .qkey = 0x1111,
 	};
 	rove_resp_set_saved(&r, saved, ARRAY_SIZE(saved));
 	rove_resp_set_psn(&r, PSN);
@@ -684,6 +685,13 @@ TEST(foreign_packets)
 	pkt.pkey = 0x8001;
 	rove_resp_packet(&r, &pkt, &act);
 	drops(act.kind, ROVE_DROP_PKEY);
+	/* What nobody is a member of. */
+	pkeys[0] = 0;
+	drops(get(ROVE_OP_SEND_ONLY, 0, 0), ROVE_DROP_PKEY);
+	pkt.pkey = 0x8000;
+	rove_resp_packet(&r, &pkt, &act);
+	drops(act.kind, ROVE_DROP_PKEY);
+	pkeys[0] = 0xffff;
 	drops(get(ROVE_OP_ACK, 0, 0), ROVE_DROP_TRANSPORT);
 	drops(get(ROVE_TR_UC, 0, MTU), ROVE_DROP_TRANSPORT);
 	drops(get(ROVE_OPCODE_CNP, 0, 0), ROVE_DROP_TRANSPORT);
@@ -1088,4 +1096,31 @@ TEST(later_unreliable)
 	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_GAP], 0);
 	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_BROKEN], 0);
 	CHECK_EQ(r.tally.n[ROVE_TALLY_DUPLICATE], 0);
+}
+
+TEST(keys_of_qp1)
+{
+	const struct { u16 pkey; int index; } want[] = {
+		{ 0xffff, 0 }, { 0x7fff, 0 }, { 0x8001, 1 }, { 0x0001, 1 }, { 0x8002, 2 },
+		{ 0x0002, -1 }, { 0x8003, -1 }, { 0x8000, -1 }, { 0, -1 },
+	};
+	struct rove_pkt pkt = request(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 0, 5);
+	u32 i;
+
+	setup();
+	r.conf.type = ROVE_QPT_UD;
+	r.conf.pkeys.num = ARRAY_SIZE(pkeys);
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		pkt.pkey = want[i].pkey;
+		rove_resp_packet(&r, &pkt, &act);
+		if (want[i].index < 0) {
+			drops(act.kind, ROVE_DROP_PKEY);
+			continue;
+		}
+		CHECK_EQ(act.kind, ROVE_RESP_GET_RQE);
+		CHECK_EQ(give_rqe(100), ROVE_RESP_PLACE_RQE);
+		CHECK_EQ(result(0), ROVE_RESP_DONE);
+		CHECK(rove_resp_reap(&r, &comp) && !comp.fault);
+		CHECK_EQ(comp.pkey_index, want[i].index);
+	}
 }

@@ -277,7 +277,7 @@ struct rove_sqe {
 			__u32 ah;	/* handle of rove_create_ah_resp */
 			__u32 qpn;
 			__u32 qkey;
-			__u32 reserved_60;
+			__u32 pkey_index;	/* QP 1, which is the kernel's; else 0 */
 			__aligned_u64 reserved_80[2];
 		} ud;
 		struct {

@@ -45,6 +45,7 @@ static int init_dev(struct rove_dev *dev, struct net_device *ndev)
 	if (!dev->stats)
 		return -ENOMEM;
 	rove_mr_table_init(&dev->mrs);
+	dev->pkeys[0] = ROVE_DEFAULT_PKEY;
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	dev->ah_next = get_random_u32() >> 8;
 

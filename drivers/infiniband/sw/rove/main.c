@@ -12,11 +12,13 @@
 #include "obj/cq.h"
 #include "obj/qp.h"
 #include "obj/srq.h"
+#include "verbs/pkeys.h"
 
 static int __init rove_init(void)
 {
 	int err;
 
+	rove_pkeys_init();
 	err = rove_train_init();
 	if (err)
 		return err;

@@ -12,7 +12,8 @@
 
 int rove_netdev_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
-	struct net_device *ndev = rove_dev_of(ib)->ndev;
+	struct rove_dev *dev = rove_dev_of(ib);
+	struct net_device *ndev = dev->ndev;
 	int err;
 
 	err = ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
@@ -33,7 +34,9 @@ int rove_netdev_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *
 	attr->gid_tbl_len = ROVE_GID_TABLE_LEN;
 	attr->ip_gids = true;
 	attr->port_cap_flags = PORT_CAPS;
-	attr->pkey_tbl_len = 1;
+	attr->pkey_tbl_len = ROVE_PKEY_TABLE_LEN;
+	attr->bad_pkey_cntr = rove_stat_sum(dev->stats, ROVE_STAT_DROP + ROVE_DROP_PKEY);
+	attr->qkey_viol_cntr = rove_stat_sum(dev->stats, ROVE_STAT_DROP + ROVE_DROP_QKEY);
 	attr->max_msg_sz = MAX_MSG_SIZE;
 	attr->max_vl_num = 1;
 	return 0;

@@ -8,6 +8,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include "../mem/mr.h"
+#include "../proto/pkey.h"
 #include "../stats.h"
 
 struct rove_engine;
@@ -28,6 +29,8 @@ struct rove_dev {
 	struct delayed_work gid_work;	/* net/gid */
 	enum ib_port_state port_state;	/* as last told; under RTNL */
 	bool udp_csum_off;
+	/* The port's partitions, 0: none. Written by verbs/pkeys, read by packets at any time. */
+	u16 pkeys[ROVE_PKEY_TABLE_LEN];
 };
 
 #define ROVE_GID_TABLE_LEN	64

@@ -98,6 +98,7 @@ static void set_limits(struct rove_qp *qp, u32 send_sge)
 		break;
 	default:
 		lim->ud = true;
+		lim->max_pkey_index = qp->type == IB_QPT_GSI ? ROVE_PKEY_TABLE_LEN - 1 : 0;
 		lim->ops = BIT(ROVE_WR_SEND) | BIT(ROVE_WR_SEND_IMM);
 	}
 }
@@ -181,7 +182,12 @@ static void init_half(struct rove_half *h, struct rove_qp *qp)
 
 static void init_machines(struct rove_qp *qp)
 {
+	struct rove_pkeys keys = { .table = qp->dev->pkeys, .num = 1 };
 	u8 type;
+
+	/* What comes to QP 1 may be of any partition; what it sends says of which. */
+	if (qp->type == IB_QPT_GSI)
+		keys.num = ROVE_PKEY_TABLE_LEN;
 
 	switch (qp->type) {
 	case IB_QPT_RC:
@@ -205,7 +211,7 @@ static void init_machines(struct rove_qp *qp)
 	qp->req.conf = (struct rove_req_conf){
 		.type = type,
 		.pmtu = ROVE_MAX_PMTU,
-		.pkey = ROVE_DEFAULT_PKEY,
+		.pkeys = keys,
 		.sqpn = qp->qpn,
 		.window = WINDOW_BYTES,
 		.read_window = READ_WINDOW,
@@ -215,7 +221,7 @@ static void init_machines(struct rove_qp *qp)
 	qp->resp.conf = (struct rove_resp_conf){
 		.type = type,
 		.pmtu = ROVE_MAX_PMTU,
-		.pkey = ROVE_DEFAULT_PKEY,
+		.pkeys = keys,
 		.xrc = rove_qp_is_xrc(qp),
 	};
 }
@@ -408,7 +414,9 @@ static int check_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int mas
 		return -EOPNOTSUPP;
 	if ((mask & IB_QP_PATH_MIG_STATE) && attr->path_mig_state != IB_MIG_MIGRATED)
 		return -EOPNOTSUPP;
-	if ((mask & IB_QP_PKEY_INDEX) && attr->pkey_index)
+	if ((mask & IB_QP_PKEY_INDEX) &&
+	    (attr->pkey_index >= ROVE_PKEY_TABLE_LEN ||
+	     !rove_pkey_valid(READ_ONCE(qp->dev->pkeys[attr->pkey_index]))))
 		return -EINVAL;
 	if ((mask & IB_QP_PORT) && attr->port_num != 1)
 		return -EINVAL;
@@ -486,6 +494,13 @@ static void apply_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int ma
 		if (attr->qp_access_flags & IB_ACCESS_FLUSH_PERSISTENT)
 			resp->flush_types |= IB_FLUSH_PERSISTENT;
 		qp->attr.qp_access_flags = attr->qp_access_flags;
+	}
+	if (mask & IB_QP_PKEY_INDEX) {
+		qp->attr.pkey_index = attr->pkey_index;
+		if (qp->type != IB_QPT_GSI) {
+			req->pkeys.table = &qp->dev->pkeys[attr->pkey_index];
+			resp->pkeys.table = req->pkeys.table;
+		}
 	}
 	if (mask & IB_QP_QKEY) {
 		req->qkey = attr->qkey;

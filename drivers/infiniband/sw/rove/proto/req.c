@@ -17,7 +17,6 @@
 #include "../wire/opcode.h"
 #include "../wire/parse.h"
 #include "../wire/psn.h"
-#include "pkey.h"
 #include "req.h"
 #include "retry.h"
 
@@ -263,7 +262,7 @@ static void fill_bth(const struct rove_req *q, struct rove_seg *seg, u8 opcode, 
 	pkt->se = false;
 	pkt->ackreq = false;
 	pkt->migreq = true;
-	pkt->pkey = q->conf.pkey;
+	pkt->pkey = rove_pkey_get(&q->conf.pkeys, 0);
 	pkt->dqpn = dqpn;
 	pkt->psn = q->psn;
 	pkt->len = 0;
@@ -450,6 +449,7 @@ static bool next_datagram(struct rove_req *q, struct rove_swqe *w, struct rove_s
 	fill_bth(q, seg, ROVE_TR_UD | (imm ? ROVE_OP_SEND_ONLY_IMM : ROVE_OP_SEND_ONLY),
 		 w->sqe.ud.qpn);
 	seg->resend = false;
+	pkt->pkey = rove_pkey_get(&q->conf.pkeys, w->sqe.ud.pkey_index);
 	pkt->se = w->sqe.flags & ROVE_WR_SOLICITED;
 	pkt->imm = w->sqe.imm;
 	pkt->len = w->length;
@@ -804,7 +804,7 @@ enum rove_req_act rove_req_packet(struct rove_req *q, const struct rove_pkt *pkt
 		return drop(place, ROVE_DROP_STATE);
 	if (q->placing)
 		return drop(place, ROVE_DROP_BUSY);
-	if (!rove_pkey_match(pkt->pkey, q->conf.pkey))
+	if (rove_pkey_find(&q->conf.pkeys, pkt->pkey) < 0)
 		return drop(place, ROVE_DROP_PKEY);
 	if ((pkt->opcode & ROVE_TR_MASK) != ROVE_TR_RC || !(flags & ROVE_OPF_RESPONSE))
 		return drop(place, ROVE_DROP_OPCODE);

@@ -15,6 +15,7 @@
 #include "../base.h"
 #include "../ring/wqe.h"
 #include "fault.h"
+#include "pkey.h"
 #include "seg.h"
 #include "tally.h"
 
@@ -40,7 +41,7 @@ struct rove_req_conf {
 	u8 retry_cnt;		/* 0-7 */
 	u8 rnr_retry;		/* 0-7; 7: for ever */
 	u8 max_rd_atomic;	/* READs and atomics outstanding; 0: none allowed */
-	u16 pkey;
+	struct rove_pkeys pkeys;
 	u32 pmtu;		/* 256-4096 */
 	u32 dqpn;
 	u32 sqpn;		/* own number, UD */

@@ -12,7 +12,6 @@
 #include "../ring/wqe.h"
 #include "../wire/opcode.h"
 #include "../wire/psn.h"
-#include "pkey.h"
 #include "resp.h"
 
 #define GRH_LEN	40
@@ -134,6 +133,7 @@ static void complete_rqe(struct rove_resp *r, enum rove_fault fault)
 	r->comp.imm = 0;
 	r->comp.byte_len = 0;
 	r->comp.src_qp = r->conf.dqpn;
+	r->comp.pkey_index = 0;
 	r->comp_ready = true;
 }
 
@@ -325,6 +325,7 @@ static void finish_recv(struct rove_resp *r, u32 flags, u32 byte_len)
 	c->solicited = pkt->se;
 	c->byte_len = byte_len;
 	c->src_qp = r->conf.dqpn;
+	c->pkey_index = r->pkey_index;
 	r->comp_ready = true;
 }
 
@@ -750,16 +751,19 @@ static void unreliable(struct rove_resp *r, const struct rove_pkt *pkt, u32 flag
 void rove_resp_packet(struct rove_resp *r, const struct rove_pkt *pkt, struct rove_resp_act *act)
 {
 	u32 flags = op_flags(pkt);
+	int index;
 	s32 diff;
 
 	if (unlikely(r->state != ROVE_RESP_RUN)) {
 		drop(r, act, ROVE_DROP_STATE);
 		return;
 	}
-	if (unlikely(!rove_pkey_match(pkt->pkey, r->conf.pkey))) {
+	index = rove_pkey_find(&r->conf.pkeys, pkt->pkey);
+	if (unlikely(index < 0)) {
 		drop(r, act, ROVE_DROP_PKEY);
 		return;
 	}
+	r->pkey_index = index;
 	if (unlikely(r->conf.type != ROVE_QPT_RC)) {
 		if (r->conf.type == ROVE_QPT_UD)
 			datagram(r, pkt, flags, act);
@@ -888,7 +892,7 @@ static struct rove_pkt *fill_bth(const struct rove_resp *r, struct rove_seg *seg
 	pkt->se = false;
 	pkt->ackreq = false;
 	pkt->migreq = true;
-	pkt->pkey = r->conf.pkey;
+	pkt->pkey = rove_pkey_get(&r->conf.pkeys, 0);
 	pkt->dqpn = r->conf.dqpn;
 	pkt->psn = psn;
 	pkt->len = 0;

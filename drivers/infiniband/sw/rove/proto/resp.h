@@ -16,6 +16,7 @@
 #include "../base.h"
 #include "../wire/parse.h"
 #include "fault.h"
+#include "pkey.h"
 #include "req.h"
 #include "seg.h"
 #include "tally.h"
@@ -35,7 +36,7 @@ struct rove_resp_conf {
 	bool remote_read;
 	bool remote_atomic;
 	u8 flush_types;		/* enum ib_placement_type that the peer may ask for */
-	u16 pkey;
+	struct rove_pkeys pkeys;
 	u32 pmtu;
 	u32 dqpn;
 	u32 qkey;		/* UD */
@@ -73,6 +74,7 @@ struct rove_resp_comp {
 	u32 imm;		/* immediate, or the rkey that was invalidated */
 	u32 byte_len;		/* UD: with the 40 bytes of the GRH area */
 	u32 src_qp;
+	u16 pkey_index;		/* QP 1: which of its keys the packet had */
 };
 
 struct rove_resp {
@@ -103,6 +105,7 @@ struct rove_resp {
 				 */
 	bool comp_ready;
 	u8 pmtu_shift;
+	u16 pkey_index;		/* of the packet being executed */
 	u8 step;		/* what the result in wait is of */
 	u16 open;		/* ROVE_OPF_SEND or _WRITE: a message is not at its end */
 	u32 rqe_len;

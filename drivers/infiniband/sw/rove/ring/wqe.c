@@ -91,8 +91,9 @@ static u64 sge_sum(const struct rove_sge *sge, u32 num)
 static bool params_ok(const struct rove_sqe *sqe, u32 op, const struct rove_wqe_limits *lim)
 {
 	if (lim->ud)
-		return (op & OPS_UD) && sqe->ud.qpn <= MAX_QPN && !sqe->ud.reserved_60 &&
-		       !sqe->ud.reserved_80[0] && !sqe->ud.reserved_80[1];
+		return (op & OPS_UD) && sqe->ud.qpn <= MAX_QPN &&
+		       sqe->ud.pkey_index <= lim->max_pkey_index && !sqe->ud.reserved_80[0] &&
+		       !sqe->ud.reserved_80[1];
 	if (lim->xrc ? sqe->rdma.srqn > MAX_QPN : (op & OPS_SRQN) && sqe->rdma.srqn)
 		return false;
 	if (op & OPS_RDMA)

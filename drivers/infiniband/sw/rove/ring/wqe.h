@@ -20,6 +20,7 @@ struct rove_wqe_limits {
 	bool ud;		/* datagrams: SEND only, one packet */
 	bool xrc;		/* each names an SRQ of the peer's */
 	u32 ops;		/* bit for each allowed enum rove_wr_op */
+	u32 max_pkey_index;	/* UD: of a WQE */
 };
 
 /* What follows from the operation. */

@@ -15,6 +15,7 @@
 #include "hw_stats.h"
 #include "mmap.h"
 #include "ops.h"
+#include "pkeys.h"
 #include "post.h"
 #include "query.h"
 #include "restrack.h"
@@ -112,6 +113,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.modify_qp = rove_modify_qp,
 	.modify_srq = rove_modify_srq,
 	.poll_cq = rove_poll_cq,
+	.port_groups = rove_pkeys_groups,
 	.post_recv = rove_post_recv,
 	.post_send = rove_post_send,
 	.post_srq_recv = rove_post_srq_recv,

@@ -76,6 +76,8 @@ static int fill_target(struct rove_sqe *sqe, const struct rove_qp *qp, const str
 		sqe->ud.ah = rove_ah_of(ud->ah)->handle;
 		sqe->ud.qpn = ud->remote_qpn;
 		sqe->ud.qkey = ud->remote_qkey;
+		if (qp->type == IB_QPT_GSI)
+			sqe->ud.pkey_index = ud->pkey_index;
 		return 0;
 	}
 

@@ -49,7 +49,7 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_srq_sge = ROVE_MAX_SGE;
 	attr->cq_caps.max_cq_moderation_count = U16_MAX;
 	attr->cq_caps.max_cq_moderation_period = U16_MAX;
-	attr->max_pkeys = 1;
+	attr->max_pkeys = ROVE_PKEY_TABLE_LEN;
 }
 
 static void fill_paging(struct ib_device_attr *attr)
@@ -110,16 +110,16 @@ int rove_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 
 int rove_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 {
-	if (index)
+	if (index >= ROVE_PKEY_TABLE_LEN)
 		return -EINVAL;
-	*pkey = IB_DEFAULT_PKEY_FULL;
+	*pkey = READ_ONCE(rove_dev_of(ib)->pkeys[index]);
 	return 0;
 }
 
 int rove_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
 {
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
-	immutable->pkey_tbl_len = 1;
+	immutable->pkey_tbl_len = ROVE_PKEY_TABLE_LEN;
 	immutable->gid_tbl_len = ROVE_GID_TABLE_LEN;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
 	return 0;
