@@ -25,6 +25,7 @@ static void dealloc_driver(struct ib_device *ib)
 	rove_sock_put(dev->sock);
 	rove_mr_table_exit(&dev->mrs);
 	xa_destroy(&dev->ahs);
+	xa_destroy(&dev->counters);
 	free_percpu(dev->stats);
 	netdev_put(dev->ndev, &dev->tracker);
 }
@@ -46,6 +47,7 @@ static int init_dev(struct rove_dev *dev, struct net_device *ndev)
 		return -ENOMEM;
 	rove_mr_table_init(&dev->mrs);
 	dev->pkeys[0] = ROVE_DEFAULT_PKEY;
+	xa_init_flags(&dev->counters, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	dev->ah_next = get_random_u32() >> 8;
 

@@ -147,7 +147,7 @@ static bool run_train(struct rove_rxpkt *rx, const struct dest *d)
 		qp = why ? NULL : find_qp(rx, d, &dev, &why);
 		if (likely(qp)) {
 			if (!used)
-				rove_stat_add(dev->stats, ROVE_STAT_RX_TRAINS, 1);
+				rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_RX_TRAINS, 1);
 			used = true;
 			if (!rove_run_packets(qp, rx))
 				return true;

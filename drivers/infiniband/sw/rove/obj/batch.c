@@ -36,7 +36,7 @@ static int put_packet(struct rove_qp *qp, struct rove_train *t, struct rove_seg 
 
 int rove_batch_flush(struct rove_qp *qp, struct rove_batch *b)
 {
-	struct rove_stats __percpu *stats = qp->dev->stats;
+	struct rove_stats __percpu *stats = READ_ONCE(qp->stats);
 	struct rove_train *t = &b->train;
 	u32 packets = t->count, bytes = t->used;
 	int err;

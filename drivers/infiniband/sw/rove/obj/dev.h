@@ -20,6 +20,7 @@ struct rove_dev {
 	struct net_device *ndev;	/* held until dealloc_driver */
 	netdevice_tracker tracker;
 	struct rove_stats __percpu *stats;
+	struct xarray counters;		/* verbs/v_counter: percpu rove_stats by number */
 	struct rove_mr_table mrs;
 	struct xarray ahs;		/* user AHs by handle; under RCU, xa_lock */
 	u32 ah_next;

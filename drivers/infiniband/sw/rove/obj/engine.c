@@ -77,7 +77,7 @@ static bool run_slot(struct rove_uctx *u, u32 slot, bool last)
 	rcu_read_lock();
 	qp = xa_load(&u->slots, slot);
 	if (qp) {
-		rove_stat_add(u->dev->stats, ROVE_STAT_DOORBELLS, 1);
+		rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_DOORBELLS, 1);
 		more = rove_run_doorbell(qp, last);
 	}
 	rcu_read_unlock();

@@ -32,7 +32,7 @@ static inline bool rove_note_thread_follows(const struct rove_qp *qp)
 
 static inline void rove_note_drop(struct rove_qp *qp, enum rove_drop why)
 {
-	rove_stat_drop(qp->dev->stats, why);
+	rove_stat_drop(READ_ONCE(qp->stats), why);
 	trace_rove_drop(qp->qpn, why);
 }
 
@@ -45,7 +45,7 @@ static inline void rove_note_tally(struct rove_qp *qp, struct rove_tally *t)
 		return;
 	for (i = 0; i < ROVE_TALLIES; i++) {
 		if (t->n[i])
-			rove_stat_add(qp->dev->stats, ROVE_STAT_TALLY + i, t->n[i]);
+			rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_TALLY + i, t->n[i]);
 	}
 	memset(t, 0, sizeof(*t));
 }

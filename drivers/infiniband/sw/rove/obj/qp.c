@@ -287,6 +287,7 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 		return ERR_PTR(-ENOMEM);
 
 	qp->dev = dev;
+	qp->stats = dev->stats;
 	qp->pd = pd;
 	qp->ib = ib;
 	qp->uctx = uctx;

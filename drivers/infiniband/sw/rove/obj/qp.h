@@ -68,6 +68,7 @@ struct rove_qp {
 	u32 qpn;
 	u32 db_slot;
 	bool sig_all;
+	struct rove_stats __percpu *stats;	/* of dev, or a counter of its own: under RCU */
 	u32 max_recv_sge;
 	struct rove_wqe_limits limits;
 	struct rove_area *mem;		/* rove_qp_hdr, SQ, RQ */

@@ -142,8 +142,8 @@ static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_
 		more = next_packet(qp, rx);
 	} while (more && rx->pkt.dqpn == dqpn && packet_half(qp, rx) == h);
 
-	rove_stat_add(qp->dev->stats, ROVE_STAT_RX_PACKETS, packets);
-	rove_stat_add(qp->dev->stats, ROVE_STAT_RX_BYTES, bytes);
+	rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_RX_PACKETS, packets);
+	rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_RX_BYTES, bytes);
 	return more;
 }
 

@@ -20,6 +20,7 @@
 #include "query.h"
 #include "restrack.h"
 #include "v_ah.h"
+#include "v_counter.h"
 #include "v_cq.h"
 #include "v_ctx.h"
 #include "v_mcast.h"
@@ -66,6 +67,27 @@ static int resize_cq(struct ib_cq *ib, int cqe, struct ib_udata *udata)
 #define RESIZE_CQ	.resize_cq = resize_cq
 #endif
 
+/* 7.x: the port is told, and how large the core's object is. */
+#ifdef ROVE_HAVE_COUNTER_INIT
+static int counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ib, u32 port)
+{
+	return rove_counter_bind_qp(counter, ib);
+}
+
+static int counter_unbind_qp(struct ib_qp *ib, u32 port)
+{
+	return rove_counter_unbind_qp(ib);
+}
+
+#define COUNTER_OPS	.counter_bind_qp = counter_bind_qp,		\
+			.counter_init = rove_counter_init,		\
+			.counter_unbind_qp = counter_unbind_qp,		\
+			INIT_RDMA_OBJ_SIZE(rdma_counter, rove_counter, ib)
+#else
+#define COUNTER_OPS	.counter_bind_qp = rove_counter_bind_qp,	\
+			.counter_unbind_qp = rove_counter_unbind_qp
+#endif
+
 const struct ib_device_ops rove_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = ROVE_DRIVER_ID,
@@ -82,6 +104,10 @@ const struct ib_device_ops rove_dev_ops = {
 	.alloc_ucontext = rove_alloc_ucontext,
 	.alloc_xrcd = rove_alloc_xrcd,
 	.attach_mcast = rove_attach_mcast,
+	COUNTER_OPS,
+	.counter_alloc_stats = rove_counter_alloc_stats,
+	.counter_dealloc = rove_counter_dealloc,
+	.counter_update_stats = rove_counter_update_stats,
 	.create_ah = rove_create_ah,
 	.create_cq = rove_create_cq,
 	.create_qp = rove_create_qp,
