@@ -320,9 +320,11 @@ unpack_linux() {
 key_perf() { key_uml perf; }
 key_kasan() { key_uml kasan; }
 key_lockdep() { key_uml lockdep; }
+key_ulp() { key_uml ulp; }
 build_perf() { build_uml perf "$1"; }
 build_kasan() { build_uml kasan "$1"; }
 build_lockdep() { build_uml lockdep "$1"; }
+build_ulp() { build_uml ulp "$1"; }
 
 key_uml() {
 	piece_key src
