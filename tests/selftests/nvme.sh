@@ -58,6 +58,8 @@ trap 'unmake_target; cleanup' EXIT
 # -------------------------------------------------------------------- the host
 
 host_connect() {
+	# What a test before left when it failed.
+	no_qps || nvme disconnect -n "$NQN"
 	timeout -k 5 "$LIMIT" nvme connect -t rdma -n "$NQN" -a "$IP_B" -s "$PORT" -w "$IP_A" \
 		--reconnect-delay=1 "$@" && wait_until 10 disks_there
 }
@@ -66,12 +68,14 @@ host_disconnect() {
 	timeout -k 5 "$LIMIT" nvme disconnect -n "$NQN" && wait_until 10 no_disk 1 && leaves_no_qps
 }
 
-# disk NUMBER: the block device of that namespace.
+# disk NUMBER: the block device of that namespace; they are named in the order in which
+# they are found.
 disk() {
 	local dir
 
-	for dir in /sys/block/nvme*n"$1"; do
+	for dir in /sys/block/nvme*; do
 		grep -qsx 0 "$dir/hidden" || continue
+		grep -qsx "$1" "$dir/nsid" || continue
 		grep -qsxF "$NQN" "$dir/device/subsysnqn" || continue
 		echo "/dev/${dir##*/}"
 		return

@@ -320,11 +320,9 @@ unpack_linux() {
 key_perf() { key_uml perf; }
 key_kasan() { key_uml kasan; }
 key_lockdep() { key_uml lockdep; }
-key_ulp() { key_uml ulp; }
 build_perf() { build_uml perf "$1"; }
 build_kasan() { build_uml kasan "$1"; }
 build_lockdep() { build_uml lockdep "$1"; }
-build_ulp() { build_uml ulp "$1"; }
 
 key_uml() {
 	piece_key src
@@ -361,6 +359,33 @@ compile_uml() {
 	mkdir -p "$dir/tree/usr/lib/modules/$version"
 	cp "$dir"/modules.builtin* "$dir/modules.order" \
 		"$dir/tree/usr/lib/modules/$version/"
+	in_root "$(piece_dir root)" "$dir/tree/usr/lib/modules:/usr/lib/modules" \
+		depmod "$version"
+}
+
+# The one that has modules.
+key_ulp() {
+	key_uml ulp
+	declare -f build_ulp compile_ulp
+}
+
+build_ulp() {
+	local dir=$1
+
+	mkdir -p "$dir"
+	step "kernel ulp (UML, 5 to 8 minutes)" "$CACHE/log/ulp" compile_ulp "$dir" ||
+		die "cannot build the kernel ulp"
+	touch "$dir/.lab-stamp"
+}
+
+compile_ulp() {
+	local dir=$1 version
+
+	compile_uml ulp "$dir" || return
+	make -C "$(piece_dir src)" O="$dir" ARCH=um CC=gcc HOSTCC=gcc \
+		INSTALL_MOD_PATH="$dir/tree/usr" DEPMOD=true modules_install || return
+	version=$(cat "$dir/include/config/kernel.release")
+	rm -f "$dir/tree/usr/lib/modules/$version/build"
 	in_root "$(piece_dir root)" "$dir/tree/usr/lib/modules:/usr/lib/modules" \
 		depmod "$version"
 }
