@@ -9,7 +9,6 @@ and no other.
 """
 
 import ctypes
-import ctypes.util
 import errno
 import mmap
 import random
@@ -19,12 +18,11 @@ import struct
 import sys
 
 AF_RDS, SOL_RDS = 21, 276
-FREE_MR, RECVERR, GET_MR_FOR_DEST, SO_RDS_TRANSPORT, TRANS_IB = 3, 5, 7, 8, 0
-CMSG_RDMA_ARGS, CMSG_RDMA_STATUS = 1, 4
+SO_RDS_TRANSPORT, TRANS_IB = 8, 0
+CMSG_RDMA_ARGS, CMSG_RDMA_DEST, CMSG_RDMA_MAP, CMSG_RDMA_STATUS = 1, 2, 3, 4
 READWRITE, USE_ONCE, NOTIFY_ME = 1, 8, 0x20
 PORT = 4000
 LARGEST = 1 << 20
-LIBC = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True)
 
 
 class End:
@@ -114,17 +112,29 @@ class Memory:
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
 
 
-def get_mr(end, memory, offset, length, flags):
-    """A cookie by which the peer can reach these bytes."""
-    cookie = ctypes.c_uint64()
-    address = struct.pack("=H", socket.AF_INET) + struct.pack("!H", end.peer[1])
-    address += socket.inet_aton(end.peer[0])
-    args = ctypes.create_string_buffer(
-        address.ljust(128, b"\0") +
-        struct.pack("=QQQQ", memory.address + offset, length, ctypes.addressof(cookie), flags))
-    if LIBC.setsockopt(end.socket.fileno(), SOL_RDS, GET_MR_FOR_DEST, args, 160):
-        sys.exit(f"RDS_GET_MR_FOR_DEST: errno {ctypes.get_errno()}")
-    return cookie.value
+def map_for(end, other, memory, offset, length):
+    """Tells the other end by a message how to reach these bytes; the cookie it gets."""
+    unused = ctypes.c_uint64()
+    args = struct.pack("=QQQQ", memory.address + offset, length, ctypes.addressof(unused),
+                       USE_ONCE | READWRITE)
+    while True:
+        try:
+            end.socket.sendmsg([b"here"], [(SOL_RDS, CMSG_RDMA_MAP, args)], 0, end.peer)
+            break
+        except BlockingIOError:
+            end.wait(select.POLLOUT)
+    while True:
+        other.wait(select.POLLIN)
+        try:
+            data, control = other.socket.recvmsg(10, 1000)[:2]
+        except BlockingIOError:
+            continue
+        if data:
+            break
+    cookies = [x for level, kind, x in control if (level, kind) == (SOL_RDS, CMSG_RDMA_DEST)]
+    if data != b"here" or len(cookies) != 1:
+        sys.exit(f"{data} and {control}, wanted a cookie")
+    return struct.unpack("=Q", cookies[0])[0]
 
 
 def transfer(end, cookie, memory, offset, length, write):
@@ -157,7 +167,7 @@ def rdma(x, y):
     """Written and read by memory keys, as databases do."""
     pick = random.Random(6)
     near, far = Memory(LARGEST * 2), Memory(LARGEST * 2)
-    # The way is made by the first message.
+    # The way is made by the first message; keys are made for a way that there is.
     y.send(b"hello")
     x.receive()
     for turn in range(60):
@@ -169,7 +179,7 @@ def rdma(x, y):
         to, at, source, start = (far, there, near, here) if write else (near, here, far, there)
         wanted = bytearray(to.map)
         wanted[at:at + length] = source.map[start:start + length]
-        cookie = get_mr(y, far, there, length, USE_ONCE | READWRITE)
+        cookie = map_for(y, x, far, there, length)
         transfer(x, cookie, near, here, length, write)
         same(y.receive()[0], b"done", "message after it")
         same(to.map[:], wanted, f"{'write' if write else 'read'} of {length}")

@@ -27,10 +27,17 @@ goes_with_link() {
 	a rdma link add "$RA" type "$TYPE" netdev "$EA" && remake_link "$RB" "$EB"
 }
 
+# It would go on connecting for ever.
+unloaded() {
+	[ ! -e /sys/module/rds_rdma/refcnt ] && skip "it is built in"
+	modprobe -r rds_rdma && leaves_no_qps
+}
+
 t "messages of all sizes both ways" rds "$IP_A" "$IP_B" messages
 t "messages that wait, and congestion" rds "$IP_A" "$IP_B" backlog
 t "writes and reads by memory keys" rds "$IP_A" "$IP_B" rdma
 t "links deleted and added" goes_with_link
 t "messages over the new links" rds "$IP_A" "$IP_B" messages
 t "links deleted and added again" goes_with_link
+t "the module is unloaded" unloaded
 run_tests

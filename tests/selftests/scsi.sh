@@ -47,15 +47,18 @@ make_iser() {
 }
 
 # A port of the target is named by the second half of its first GID; a host that comes
-# by way of rdma_cm by its address.
+# by way of rdma_cm by an address, which is that of the target (as of Linux 7.3).
 make_srp() {
-	local name group acl
+	local name group acl address
 
 	name=$(cut -d : -f 5-8 "/sys/class/infiniband/$RB/ports/1/gids/0")
-	group=$TARGET/srpt/$name/$name acl=$TARGET/srpt/$name/$name/acls/$IP_A
+	group=$TARGET/srpt/$name/$name
 	[ ! -d "$group" ] || return 0
 	mkdir -p "$group" && add_lun "$group" || return
-	mkdir -p "$acl/lun_0" && ln -s "$group/lun/lun_0" "$acl/lun_0/rove" || return
+	for address in "$IP_A" "$IP_B"; do
+		acl=$group/acls/$address
+		mkdir -p "$acl/lun_0" && ln -s "$group/lun/lun_0" "$acl/lun_0/rove" || return
+	done
 	put 1 "$group/enable" && put "$SRP_PORT" "$TARGET/srpt/discovery_auth/rdma_cm_port"
 }
 

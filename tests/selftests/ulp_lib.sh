@@ -76,7 +76,9 @@ fio_verify() {
 
 	timeout -k 5 $((LIMIT * 4)) fio --name=verify --filename="$disk" --direct=1 \
 		--ioengine=libaio --verify=crc32c --verify_fatal=1 --verify_state_save=0 \
-		--size="${DISK_SIZE}m" --randseed=7 "$@"
+		--size="${DISK_SIZE}m" --randseed=7 "$@" >"$T/fio" 2>&1 && return
+	head -n 30 "$T/fio"
+	return 1
 }
 
 # The data went to the disk of the target, and not only to where fio read it from: what
