@@ -105,7 +105,8 @@ start_iscsid() {
 	command -v iscsid >/dev/null && modprobe -q ib_iser || return
 	mkdir -p /etc/iscsi /run/lock/iscsi
 	echo "InitiatorName=$INITIATOR" >/etc/iscsi/initiatorname.iscsi
-	iscsid --foreground --no-pid-file >"$T/iscsid" 2>&1 &
+	# When it ends it kills its process group.
+	setsid iscsid --foreground --no-pid-file >"$T/iscsid" 2>&1 &
 	ISCSID=$!
 }
 
