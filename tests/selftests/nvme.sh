@@ -167,7 +167,7 @@ t "written and read, both ends compared" with_host copy
 t "fio, 4k, verified" with_host verify --rw=randwrite --bs=4k --iodepth=32
 t "fio, 4k to 128k, verified" with_host verify --rw=randwrite --bsrange=4k-128k --blockalign=4k --iodepth=16
 t "fio, 1m, verified" with_host verify --rw=write --bs=1m --iodepth=4
-t "fio, no data in capsules" with_host --disable-sqflow verify --rw=randrw --bs=4k --iodepth=32
+t "fio, queues without flow control" with_host --disable-sqflow verify --rw=randrw --bs=4k --iodepth=32
 t "disconnected under load" disconnect_under_load
 t "the target goes and comes back under load" outage_under_load close_target open_target
 t "the target's link is deleted and added under load" outage_under_load delete_link add_link
