@@ -375,7 +375,7 @@ listens() {
 }
 
 cm_listens() {
-	rdma resource show cm_id 2>/dev/null | grep -qE "state LISTEN.*src-addr [^ ]*:$1( |\$)"
+	a rdma resource show cm_id 2>/dev/null | grep -qE "state LISTEN.*src-addr [^ ]*:$1( |\$)"
 }
 
 run_client() {
