@@ -11,6 +11,7 @@
  *   sq_submit()               publishes what lies before head, rings once
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "rove-abi.h"
@@ -91,13 +92,17 @@ static bool must_kick(struct rove_qp *qp)
 
 /*
  * One system call; the module looks at both queues of the QP in it. It fails when
- * the device is gone, and then nothing of what was posted will be done.
+ * the device is gone, and then nothing of what was posted will be done. The core needs a
+ * little memory for it: a lack of that passes, and the work is posted already.
  */
 static int kick(struct rove_qp *qp)
 {
 	struct ibv_send_wr *bad_wr;
+	int err;
 
-	return ibv_cmd_post_send(&qp->vqp.qp, NULL, &bad_wr);
+	while ((err = ibv_cmd_post_send(&qp->vqp.qp, NULL, &bad_wr)) == ENOMEM)
+		sched_yield();
+	return err;
 }
 
 /* ---- one send work request ------------------------------------------------------ */
