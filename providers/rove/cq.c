@@ -526,12 +526,13 @@ int rove_destroy_cq(struct ibv_cq *ibcq)
 void rove_cq_clean(struct rove_cq *cq, u32 qpn)
 {
 	struct rove_cq_ring *r = &cq->ring;
-	struct rove_cq_ring end = { .cqe = r->cqe, .mask = r->mask };
+	struct rove_cq_ring end;
 	u32 gone = 0;
 	u32 i;
 
 	cq_lock(cq);
-	end.head = r->head;
+	/* Where it is may change without the lock: resizing. */
+	end = *r;
 	while (end.head - r->head <= r->mask && rove_cq_ring_peek(&end))
 		end.head++;
 

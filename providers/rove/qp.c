@@ -75,7 +75,16 @@ static void table_remove(struct rove_context *ctx, struct rove_qp *qp)
 
 /* ---- creation --------------------------------------------------------------- */
 
-static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
+/*
+ * Handles of another context would name other objects in the kernel than those that
+ * completions are looked for in here.
+ */
+static bool is_of(const struct ibv_cq *cq, const struct ibv_context *ctx)
+{
+	return cq && cq->context == ctx;
+}
+
+static int check_init_attr(const struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	u32 ops = rove_post_ops(attr->qp_type);
 
@@ -91,9 +100,11 @@ static int check_init_attr(const struct ibv_qp_init_attr_ex *attr)
 	case IBV_QPT_XRC_RECV:
 		return 0;
 	case IBV_QPT_XRC_SEND:
-		return attr->send_cq ? 0 : EINVAL;
+		return is_of(attr->send_cq, ctx) ? 0 : EINVAL;
 	default:
-		return attr->send_cq && attr->recv_cq ? 0 : EINVAL;
+		if (attr->srq && attr->srq->context != ctx)
+			return EINVAL;
+		return is_of(attr->send_cq, ctx) && is_of(attr->recv_cq, ctx) ? 0 : EINVAL;
 	}
 }
 
@@ -246,7 +257,7 @@ struct ibv_qp *rove_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_a
 	struct rove_qp *qp;
 	int err;
 
-	err = check_init_attr(attr);
+	err = check_init_attr(ibctx, attr);
 	if (err) {
 		errno = err;
 		return NULL;
@@ -313,7 +324,8 @@ static void clean_cqs(struct rove_qp *qp)
 	struct ibv_qp *ibqp = &qp->vqp.qp;
 
 	rove_cq_clean(to_rove_cq(ibqp->send_cq), ibqp->qp_num);
-	if (ibqp->recv_cq && ibqp->recv_cq != ibqp->send_cq)
+	/* What an XRC initiator was given as such is not its own, and may be gone. */
+	if (ibqp->recv_cq && ibqp->recv_cq != ibqp->send_cq && ibqp->qp_type != IBV_QPT_XRC_SEND)
 		rove_cq_clean(to_rove_cq(ibqp->recv_cq), ibqp->qp_num);
 }
 
