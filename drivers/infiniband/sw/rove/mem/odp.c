@@ -43,7 +43,8 @@ struct rove_odp {
 	bool writable;
 	rwlock_t lock;			/* BH off; what is remembered is valid under it */
 	/* By address >> PAGE_SHIFT: a page's number << 1, bit 0: may be written. Changed
-	 * under lock, but for empty places, which anybody reserves.
+	 * under lock, but for empty places, which anybody reserves. Its own lock, inside the
+	 * other, is taken with BH off everywhere: a softirq takes the other one.
 	 */
 	struct xarray pages;
 };
@@ -137,7 +138,7 @@ int rove_odp_create(struct rove_mr *mr, struct rove_stats __percpu *stats, u64 s
 	odp->start = start;
 	odp->writable = ib_access_writable(access);
 	rwlock_init(&odp->lock);
-	xa_init_flags(&odp->pages, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&odp->pages, XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
 	err = mmu_interval_notifier_insert(&odp->notifier, current->mm, start, length,
 					   &notifier_ops);
 	if (err) {
@@ -185,7 +186,7 @@ static int remember(struct rove_odp *odp, const struct hmm_range *range, unsigne
 
 	for (i = 0; i < num && !err; i++)
 		if (range->hmm_pfns[i] & HMM_PFN_VALID)
-			err = xa_reserve(&odp->pages, first + i, GFP_KERNEL_ACCOUNT);
+			err = xa_reserve_bh(&odp->pages, first + i, GFP_KERNEL_ACCOUNT);
 	if (err)
 		return err;
 
