@@ -17,12 +17,6 @@ LONG=8
 received() { a cat "/sys/class/net/$EA/statistics/rx_bytes"; }
 data_flows() { [ $(($(received) - FIRST)) -gt 100000 ]; }
 
-# Numbers of the queue pairs of A that programs use.
-qpns() {
-	rdma resource show qp link "$RA/1" | grep 'type RC' |
-		sed -n 's/.* lqpn \([0-9]*\) .*/\1/p'
-}
-
 # during COMMAND...: with a writer from B to A; STATUS_OF is that of the writer.
 during() {
 	local busy status=0
@@ -77,11 +71,6 @@ as_the_peer() {
 	during attack peer || return
 	echo "the connection ended with $TRAFFIC"
 	[ "$(status_text "$TRAFFIC")" != crashed ]
-}
-
-works_again() {
-	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -n 100 \
-		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -n 100 "$IP_A"
 }
 
 rises() { [ "$TYPE" != rove ] || echo "$@"; }

@@ -27,11 +27,6 @@ of_qp() {
 		END { exit !found }'
 }
 
-qpns() {
-	rdma resource show qp link "$RA/1" | grep 'type RC' |
-		sed -n 's/.* lqpn \([0-9]*\) .*/\1/p'
-}
-
 has_qpns() { [ "$(qpns | wc -l)" -ge "$1" ]; }
 moves() { [ "$(counter "$RA" rx_packets)" -gt "$1" ]; }
 more_than() {

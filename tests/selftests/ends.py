@@ -114,6 +114,12 @@ def wait_until(condition, seconds=5):
     return True
 
 
+def counter(device, name):
+    """Of the port's statistics."""
+    with open(f"/sys/class/infiniband/{device}/ports/1/hw_counters/{name}", encoding="ascii") as f:
+        return int(f.read())
+
+
 def event_fds():
     """Descriptors of event channels; the bindings do not tell which is whose."""
     found = set()

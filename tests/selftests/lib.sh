@@ -193,6 +193,12 @@ both_have_gids() {
 		{ gid_index "$RA" v6 >/dev/null && gid_index "$RB" v6 >/dev/null; }
 }
 
+# Numbers of the queue pairs of A that programs use.
+qpns() {
+	rdma resource show qp link "$RA/1" | grep 'type RC' |
+		sed -n 's/.* lqpn \([0-9]*\) .*/\1/p'
+}
+
 # counter DEVICE NAME
 counter() {
 	rdma statistic show link "$1/1" | awk -v name="$2" '
@@ -425,6 +431,12 @@ client_says() {
 	echo "the client did not say '$1', but:"
 	tail -n 40 "$T/client"
 	return 1
+}
+
+# A connection from B to A works, whatever was there before.
+works_again() {
+	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -n 100 \
+		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -n 100 "$IP_A"
 }
 
 # ------------------------------------------------------------------------ KTAP

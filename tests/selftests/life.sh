@@ -91,11 +91,6 @@ peer_killed() {
 	leaves_nothing
 }
 
-works_again() {
-	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -n 100 \
-		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -n 100 "$IP_A"
-}
-
 a_flap() {
 	a ip link set "$EA" down
 	wait_until 5 port_is "$RA" DOWN || { echo "the port is not down"; return 1; }

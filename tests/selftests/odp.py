@@ -18,8 +18,8 @@ from pyverbs.mr import MR, MW, MWBindInfo
 from pyverbs.wr import SGE, SendWR
 
 import ends
-from ends import (ALL_ACCESS, SIGNALED, Fail, Skip, check, equal, pattern, refused, same,
-                  status_name, wait_until)
+from ends import (ALL_ACCESS, SIGNALED, Fail, Skip, check, counter, equal, pattern, refused,
+                  same, status_name, wait_until)
 
 SEND, WRITE, READ = e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ
 # The bindings hide these, for no reason that they tell.
@@ -89,12 +89,6 @@ class Area:
         """A region of it."""
         mr = MR(end.pd, length or self.length - at, access, address=self.addr + at)
         return mr, mr.lkey, mr.rkey
-
-
-def counter(device, name):
-    """Of the port's statistics."""
-    with open(f"/sys/class/infiniband/{device}/ports/1/hw_counters/{name}", encoding="ascii") as f:
-        return int(f.read())
 
 
 def both(x, y, length, **more):

@@ -11,7 +11,7 @@ from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QPAttr
 
 import ends
-from ends import check, equal, pattern, refused, same, status_name
+from ends import check, counter, equal, pattern, refused, same, status_name
 
 SEND, WRITE = e.IBV_WR_SEND, e.IBV_WR_RDMA_WRITE
 TESTS = []
@@ -20,12 +20,6 @@ TESTS = []
 def put(link, index, key):
     """An entry of a link's table."""
     subprocess.run([os.environ["PKEY"], "set", link, str(index), hex(key)], check=True)
-
-
-def counter(device, name):
-    """Of the port's statistics."""
-    with open(f"/sys/class/infiniband/{device}/ports/1/hw_counters/{name}", encoding="ascii") as f:
-        return int(f.read())
 
 
 def test(name, x_key, y_key, **options):

@@ -43,11 +43,6 @@ killed() {
 	return 0
 }
 
-works_again() {
-	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -n 100 \
-		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -n 100 "$IP_A"
-}
-
 t "two processes" fuzz 2 1
 t "four threads" fuzz 1 4
 t "killed in the middle of it" killed
