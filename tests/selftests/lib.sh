@@ -361,8 +361,7 @@ server_is_up() {
 	kill -0 "$SERVER" 2>/dev/null || return 0
 	case $1 in
 	tcp:*) listens "$SERVER" "${1#*:}" ;;
-	# Shown as listening a little before requests are taken.
-	cm:*) cm_listens "${1#*:}" && sleep 0.2 && cm_listens "${1#*:}" ;;
+	cm:*) cm_listens "${1#*:}" ;;
 	log:*) grep -qE -- "${1#*:}" "$T/server" ;;
 	esac
 }
@@ -380,8 +379,14 @@ listens() {
 	return 1
 }
 
+# It is shown as listening before requests are taken (the core sets the state first): so
+# its process must have come to rest too.
 cm_listens() {
-	a rdma resource show cm_id 2>/dev/null | grep -qE "state LISTEN.*src-addr [^ ]*:$1( |\$)"
+	local pid
+
+	pid=$(a rdma resource show cm_id 2>/dev/null |
+		sed -nE "s/.*state LISTEN.* pid ([0-9]+) .*src-addr [^ ]*:$1( .*)?\$/\1/p" | head -n 1)
+	[ -n "$pid" ] && [ "$(awk '{ print $3 }' "/proc/$pid/stat" 2>/dev/null)" = S ]
 }
 
 run_client() {

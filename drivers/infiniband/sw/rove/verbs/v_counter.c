@@ -27,9 +27,12 @@ static int bring_stats(struct rove_dev *dev, struct rdma_counter *counter)
 	stats = alloc_percpu_gfp(struct rove_stats, GFP_KERNEL_ACCOUNT);
 	if (!stats)
 		return -ENOMEM;
-	/* As a plain pointer: an xarray does not know of CPUs. */
-	err = xa_alloc(&dev->counters, &counter->id, (void __force *)stats, xa_limit_31b,
-		       GFP_KERNEL_ACCOUNT);
+	/*
+	 * As a plain pointer: an xarray does not know of CPUs.  By way of a number, since per-CPU
+	 * memory is an address space of its own to the compiler too.
+	 */
+	err = xa_alloc(&dev->counters, &counter->id, (void *)(uintptr_t __force)stats,
+		       xa_limit_31b, GFP_KERNEL_ACCOUNT);
 	if (err)
 		free_percpu(stats);
 	return err;
@@ -37,7 +40,7 @@ static int bring_stats(struct rove_dev *dev, struct rdma_counter *counter)
 
 static struct rove_stats __percpu *stats_of(struct rdma_counter *counter)
 {
-	return (struct rove_stats __percpu __force *)
+	return (struct rove_stats __percpu __force *)(uintptr_t)
 		xa_load(&rove_dev_of(counter->device)->counters, counter->id);
 }
 
