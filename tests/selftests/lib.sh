@@ -380,14 +380,20 @@ listens() {
 }
 
 # It is shown as listening before requests are taken (the core sets the state first): so
-# its process must have come to rest too.
+# its process must have come to rest too; one that polls must have run for half a second.
 cm_listens() {
-	local pid
+	local pid ran
+	local -a stat
 
 	pid=$(a rdma resource show cm_id 2>/dev/null |
 		sed -nE "s/.*state LISTEN.* pid ([0-9]+) .*src-addr [^ ]*:$1( .*)?\$/\1/p" | head -n 1)
-	[ -n "$pid" ] && [ "$(awk '{ print $3 }' "/proc/$pid/stat" 2>/dev/null)" = S ]
+	[ -n "$pid" ] && read -ra stat 2>/dev/null <"/proc/$pid/stat" || return
+	[ "${stat[2]}" = S ] && return
+	ran=$((stat[13] + stat[14]))
+	RAN_BEFORE[pid]=${RAN_BEFORE[pid]:-$ran}
+	[ "$ran" -ge $((RAN_BEFORE[pid] + $(getconf CLK_TCK) / 2)) ]
 }
+RAN_BEFORE=()
 
 run_client() {
 	local limit=$1
