@@ -87,6 +87,8 @@ no_netdev() {
 }
 
 wrong_kind() {
+	# The device node comes with the module.
+	modprobe -q tun
 	a ip tuntap add dev tunnel mode tun || return
 	a ip link set tunnel up
 	fails "not supported" a rdma link add "$RA" type "$TYPE" netdev tunnel && no_listener a &&

@@ -165,12 +165,6 @@ preload() {
 		-- env "LD_PRELOAD=$lib" python3 "$T/echo.py" client "$IP_A" && client_says "the same"
 }
 
-# What takes minutes is run when it was asked for by name.
-long() {
-	[ -n "$ONLY" ] || skip "takes minutes: ask for it by name"
-	"$@"
-}
-
 itself() {
 	AT_B=("${AT_A[@]}")
 	"$@"
@@ -195,13 +189,13 @@ t "ucmatose to the own address" itself cm_tool ucmatose -c 10
 t "udaddy" cm_tool udaddy
 t "udaddy -c 100" cm_tool udaddy -c "$MANY"
 t "udaddy, IPv6" need_ipv6 cm_tool_v6 udaddy -f ipv6 -c 10
-# All sizes, as they are without -S, take minutes.
+# As often as without -C it takes minutes.
 t "rstream" stream rstream -S 4000 -C 200
 t "rstream -T a" stream_async rstream -T a -S 4000 -C 200
 for option in b n r v; do
 	t "rstream -T $option" stream rstream -T "$option" -S 4000 -C 200
 done
-t "rstream -T v -S all" long stream rstream -T v -S all
+t "rstream -T v -S all" stream rstream -T v -S all -C 100
 t "rstream -T v -S 65537" stream rstream -T v -S 65537 -C 50
 t "riostream" stream riostream -S 4000 -C 200
 t "riostream -T a" stream_async riostream -T a -S 4000 -C 200
