@@ -403,6 +403,7 @@ struct ibv_cq_ex *rove_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
 	pthread_mutex_init(&cq->resize_mutex, NULL);
+	atomic_init(&cq->refs, 1);
 	init_poll_ops(&cq->vcq.cq_ex, attr->wc_flags);
 	return &cq->vcq.cq_ex;
 
@@ -501,6 +502,22 @@ int rove_resize_cq(struct ibv_cq *ibcq, int cqe)
 	return err;
 }
 
+void rove_cq_get(struct rove_cq *cq)
+{
+	atomic_fetch_add(&cq->refs, 1);
+}
+
+void rove_cq_put(struct rove_cq *cq)
+{
+	if (atomic_fetch_sub(&cq->refs, 1) != 1)
+		return;
+	munmap(cq->ring.hdr, cq->length);
+	pthread_mutex_destroy(&cq->resize_mutex);
+	pthread_spin_destroy(&cq->arm_lock);
+	pthread_spin_destroy(&cq->lock);
+	free(cq);
+}
+
 int rove_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct rove_cq *cq = to_rove_cq(ibcq);
@@ -509,12 +526,7 @@ int rove_destroy_cq(struct ibv_cq *ibcq)
 	err = ibv_cmd_destroy_cq(ibcq);
 	if (err)
 		return err;
-
-	munmap(cq->ring.hdr, cq->length);
-	pthread_mutex_destroy(&cq->resize_mutex);
-	pthread_spin_destroy(&cq->arm_lock);
-	pthread_spin_destroy(&cq->lock);
-	free(cq);
+	rove_cq_put(cq);
 	return 0;
 }
 

@@ -186,6 +186,39 @@ static int map_queues(struct rove_context *ctx, struct rove_qp *qp,
 	return 0;
 }
 
+/* Its receive CQ, if that is another than the send CQ. */
+static struct rove_cq *own_recv_cq(struct rove_qp *qp)
+{
+	struct ibv_qp *ibqp = &qp->vqp.qp;
+
+	/* What an XRC initiator was given as such is not its own, and may be gone. */
+	if (!ibqp->recv_cq || ibqp->recv_cq == ibqp->send_cq || ibqp->qp_type == IBV_QPT_XRC_SEND)
+		return NULL;
+	return to_rove_cq(ibqp->recv_cq);
+}
+
+/*
+ * To the module the CQs are free once the QP is destroyed, and another thread may
+ * destroy them before they are cleaned here.
+ */
+static void get_cqs(struct rove_qp *qp)
+{
+	struct rove_cq *recv_cq = own_recv_cq(qp);
+
+	rove_cq_get(to_rove_cq(qp->vqp.qp.send_cq));
+	if (recv_cq)
+		rove_cq_get(recv_cq);
+}
+
+static void put_cqs(struct rove_qp *qp)
+{
+	struct rove_cq *recv_cq = own_recv_cq(qp);
+
+	rove_cq_put(to_rove_cq(qp->vqp.qp.send_cq));
+	if (recv_cq)
+		rove_cq_put(recv_cq);
+}
+
 /*
  * The target of XRC is kept by the kernel, and has no queues: a handle to change its
  * state. Its completions belong to SRQs.
@@ -280,6 +313,7 @@ struct ibv_qp *rove_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_a
 	if (err)
 		goto err_unmap;
 
+	get_cqs(qp);
 	qp->ops = rove_post_ops(attr->qp_type);
 	qp->sq_sig_all = attr->sq_sig_all;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
@@ -321,12 +355,11 @@ struct ibv_qp *rove_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 /* The module writes no more completions of this QP. */
 static void clean_cqs(struct rove_qp *qp)
 {
-	struct ibv_qp *ibqp = &qp->vqp.qp;
+	struct rove_cq *recv_cq = own_recv_cq(qp);
 
-	rove_cq_clean(to_rove_cq(ibqp->send_cq), ibqp->qp_num);
-	/* What an XRC initiator was given as such is not its own, and may be gone. */
-	if (ibqp->recv_cq && ibqp->recv_cq != ibqp->send_cq && ibqp->qp_type != IBV_QPT_XRC_SEND)
-		rove_cq_clean(to_rove_cq(ibqp->recv_cq), ibqp->qp_num);
+	rove_cq_clean(to_rove_cq(qp->vqp.qp.send_cq), qp->vqp.qp.qp_num);
+	if (recv_cq)
+		rove_cq_clean(recv_cq, qp->vqp.qp.qp_num);
 }
 
 static void reset_wq(struct rove_wq *wq)
@@ -391,6 +424,7 @@ int rove_destroy_qp(struct ibv_qp *ibqp)
 		return 0;
 	}
 	clean_cqs(qp);
+	put_cqs(qp);
 	table_remove(to_rove_ctx(ibqp->context), qp);
 	destroy_queues(qp);
 	free(qp);

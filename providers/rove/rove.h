@@ -52,6 +52,7 @@ struct rove_cq {
 	struct rove_cq_ring arm_ring;	/* the same ring, for arming: head is not used */
 	size_t length;			/* of the mapped area */
 	pthread_mutex_t resize_mutex;	/* one resize at a time; outside the locks */
+	atomic_uint refs;		/* the user's, and each QP's whose completions it takes */
 };
 
 struct rove_wq {
@@ -211,5 +212,7 @@ int rove_destroy_cq(struct ibv_cq *cq);
 int rove_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 int rove_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void rove_cq_clean(struct rove_cq *cq, u32 qpn);
+void rove_cq_get(struct rove_cq *cq);
+void rove_cq_put(struct rove_cq *cq);
 
 #endif /* ROVE_H */

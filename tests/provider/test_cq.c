@@ -286,6 +286,21 @@ TEST(clean_both_cqs)
 	teardown(scq);
 }
 
+/* By another thread, after the module has destroyed the QP and before it is cleaned. */
+TEST(cqs_go_before_their_qp_is_cleaned)
+{
+	struct ibv_cq *scq = setup(), *rcq = fake_create_cq(ctx, ENTRIES);
+	struct ibv_qp *qp = fake_create_qp(ctx, IBV_QPT_RC, scq, rcq, 4, false);
+	struct rove_cq_ring ring = fake_cq_ring(rcq);
+
+	put(&ring, qp->qp_num, 1);
+	fake.ops.destroy_cq(rcq);
+	fake.ops.destroy_cq(scq);
+	fake.ops.destroy_qp(qp);
+	CHECK_EQ(fake.areas, 1);
+	fake_close(ctx);
+}
+
 TEST(qp_numbers_of_all_kinds)
 {
 	static const uint32_t qpn[] = { 2, 3, 0xfff, 0x1000, 0x1001, 0x7fffff, 0xfffffe, 0xffffff };

@@ -7,7 +7,9 @@
  * usage: verbs_fuzz SECONDS THREADS SEED DEVICE...
  */
 #include <errno.h>
+#include <execinfo.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -574,6 +576,16 @@ static bool open_device(const char *name)
 }
 
 /* The rest goes with the process, which is one more test. */
+/* Says where, since the log says only that. */
+static void crashed(int sig)
+{
+	void *frames[32];
+
+	backtrace_symbols_fd(frames, backtrace(frames, 32), STDOUT_FILENO);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int i, k, threads;
@@ -584,6 +596,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s SECONDS THREADS SEED DEVICE...\n", argv[0]);
 		return 2;
 	}
+	signal(SIGSEGV, crashed);
+	signal(SIGBUS, crashed);
+	signal(SIGABRT, crashed);
 	end = time(NULL) + atoi(argv[1]);
 	threads = atoi(argv[2]);
 	seed = atoi(argv[3]);
