@@ -320,9 +320,11 @@ unpack_linux() {
 key_perf() { key_uml perf; }
 key_kasan() { key_uml kasan; }
 key_lockdep() { key_uml lockdep; }
+key_profile() { key_uml profile; }
 build_perf() { build_uml perf "$1"; }
 build_kasan() { build_uml kasan "$1"; }
 build_lockdep() { build_uml lockdep "$1"; }
+build_profile() { build_uml profile "$1"; }
 
 key_uml() {
 	piece_key src

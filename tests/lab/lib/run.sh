@@ -72,7 +72,7 @@ check_run_options() {
 	is_number "$TIMEOUT" || usage_error "-T: '$TIMEOUT' is not a number"
 	if [ -z "$MEMORY" ]; then
 		case $KERNEL in
-		perf | ulp) MEMORY=4096 ;;
+		perf | ulp | profile) MEMORY=4096 ;;
 		kasan | lockdep) MEMORY=2048 ;;
 		*) MEMORY=3072 ;;
 		esac
