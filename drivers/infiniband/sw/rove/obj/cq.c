@@ -97,16 +97,15 @@ int rove_cq_prepare(struct rove_cq *cq, u32 entries)
 int rove_cq_commit(struct rove_cq *cq)
 {
 	struct rove_area *unused = cq->next_mem;
-	unsigned long flags;
 	bool moved;
 
 	lockdep_assert_held(&cq->mutex);
 	if (!unused)
 		return -EINVAL;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock_bh(&cq->lock);
 	moved = rove_cq_ring_move(&cq->ring, unused->addr, cq->next_entries);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	spin_unlock_bh(&cq->lock);
 
 	cq->next_mem = NULL;
 	if (moved) {
@@ -119,22 +118,20 @@ int rove_cq_commit(struct rove_cq *cq)
 
 static bool handler_done(struct rove_cq *cq)
 {
-	unsigned long flags;
 	bool done;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock_bh(&cq->lock);
 	done = !cq->notifying;
-	spin_unlock_irqrestore(&cq->lock, flags);
+	spin_unlock_bh(&cq->lock);
 	return done;
 }
 
 void rove_cq_destroy(struct rove_cq *cq)
 {
-	unsigned long flags;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock_bh(&cq->lock);
 	cq->ib = NULL;
-	spin_unlock_irqrestore(&cq->lock, flags);
+	spin_unlock_bh(&cq->lock);
 
 	/* It is started only as long as there is somebody to be told. */
 	hrtimer_cancel(&cq->mod_timer);
@@ -147,14 +144,13 @@ static void notify(struct rove_cq *cq)
 {
 	bool wanted, overflow;
 	struct ib_event ev;
-	unsigned long flags;
 	struct ib_cq *ib;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock(&cq->lock);
 	cq->queued = false;
 	if (cq->notifying) {
 		/* Its runner looks again. */
-		spin_unlock_irqrestore(&cq->lock, flags);
+		spin_unlock(&cq->lock);
 		rove_cq_put(cq);
 		return;
 	}
@@ -168,7 +164,7 @@ static void notify(struct rove_cq *cq)
 			break;
 		cq->wanted = false;
 		cq->overflow_told |= overflow;
-		spin_unlock_irqrestore(&cq->lock, flags);
+		spin_unlock(&cq->lock);
 
 		if (overflow && ib->event_handler) {
 			ev.device = &cq->dev->ib;
@@ -179,10 +175,10 @@ static void notify(struct rove_cq *cq)
 		if (wanted && ib->comp_handler)
 			ib->comp_handler(ib, ib->cq_context);
 
-		spin_lock_irqsave(&cq->lock, flags);
+		spin_lock(&cq->lock);
 	}
 	cq->notifying = false;
-	spin_unlock_irqrestore(&cq->lock, flags);
+	spin_unlock(&cq->lock);
 
 	wake_up_var(&cq->notifying);
 	rove_cq_put(cq);
@@ -199,7 +195,7 @@ static void notify_tasklet(struct tasklet_struct *t)
 		notify(cq);
 }
 
-/* Caller holds cq->lock, with interrupts off. */
+/* Caller holds cq->lock. */
 static void queue_notify(struct rove_cq *cq)
 {
 	struct notify_cpu *n;
@@ -242,33 +238,29 @@ static void moderate(struct rove_cq *cq)
 static enum hrtimer_restart moderation_ends(struct hrtimer *timer)
 {
 	struct rove_cq *cq = container_of(timer, struct rove_cq, mod_timer);
-	unsigned long flags;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock(&cq->lock);
 	if (cq->wanted)
 		queue_notify(cq);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	spin_unlock(&cq->lock);
 	return HRTIMER_NORESTART;
 }
 
 void rove_cq_moderate(struct rove_cq *cq, u16 count, u16 period)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock_bh(&cq->lock);
 	cq->mod_count = count;
 	cq->mod_period = count > 1 ? period : 0;
 	/* What waits under the old rule does not wait any more. */
 	if (cq->wanted)
 		queue_notify(cq);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	spin_unlock_bh(&cq->lock);
 }
 
 void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solicited)
 {
-	unsigned long flags;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock(&cq->lock);
 	if (!rove_cq_ring_put(&cq->ring, cqe)) {
 		rove_stat_add(cq->dev->stats, ROVE_STAT_CQ_OVERFLOW, 1);
 		cq->overflow = true;
@@ -281,7 +273,7 @@ void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solic
 	} else if (unlikely(cq->mod_period) && cq->wanted) {
 		moderate(cq);
 	}
-	spin_unlock_irqrestore(&cq->lock, flags);
+	spin_unlock(&cq->lock);
 }
 
 bool rove_cq_poll(struct rove_cq *cq, struct rove_cqe *cqe)

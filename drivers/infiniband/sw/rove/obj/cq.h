@@ -26,7 +26,7 @@ struct rove_cq {
 	bool overflow;			/* a completion was lost; under lock */
 	bool overflow_told;		/* under lock; or nobody wants to be told */
 	int vector;			/* the handler runs on that CPU, if it is online */
-	spinlock_t lock;		/* irqsave: ring (module side), ib, notify state */
+	spinlock_t lock;		/* BH off: ring (module side), ib, notify state */
 	struct rove_cq_ring ring;	/* module side */
 	spinlock_t poll_lock;		/* irqsave: consumer side of a kernel CQ */
 	struct rove_cq_ring poll;	/* consumer side of a kernel CQ */
@@ -85,7 +85,7 @@ void rove_cq_get(struct rove_cq *cq);
 void rove_cq_put(struct rove_cq *cq);	/* NULL is fine */
 
 /*
- * Writes a completion and has the handler called if the CQ is armed. Any context;
+ * Writes a completion and has the handler called if the CQ is armed. BH off;
  * the handler itself is called from softirq, never from here.
  */
 void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solicited);
