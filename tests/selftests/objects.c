@@ -266,7 +266,7 @@ static void there_and_back(const char *at, uint64_t addr, uint32_t rkey, size_t 
 static void iova(void)
 {
 	static const uint64_t others[] = {
-		0, PAGE, 0x123456000, 1ULL << 47, 1ULL << 63, -5 * PAGE,
+		0, PAGE, 0x123456000, 1ULL << 47, 1ULL << 63, UINT64_MAX - 5 * PAGE + 1,
 	};
 	char *memory = pages(4 * PAGE), *start = memory + 100;
 	size_t length = 3 * PAGE + 52;

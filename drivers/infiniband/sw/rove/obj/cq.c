@@ -128,7 +128,6 @@ static bool handler_done(struct rove_cq *cq)
 
 void rove_cq_destroy(struct rove_cq *cq)
 {
-
 	spin_lock_bh(&cq->lock);
 	cq->ib = NULL;
 	spin_unlock_bh(&cq->lock);
@@ -259,7 +258,6 @@ void rove_cq_moderate(struct rove_cq *cq, u16 count, u16 period)
 
 void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solicited)
 {
-
 	spin_lock(&cq->lock);
 	if (!rove_cq_ring_put(&cq->ring, cqe)) {
 		rove_stat_add(cq->dev->stats, ROVE_STAT_CQ_OVERFLOW, 1);
