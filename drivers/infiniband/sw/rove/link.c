@@ -14,6 +14,7 @@
 #include "obj/dev.h"
 #include "obj/engine.h"
 #include "verbs/ops.h"
+#include "verbs/settings.h"
 
 /* The last reference is gone: no verb, no context, no GID. */
 static void dealloc_driver(struct ib_device *ib)
@@ -47,6 +48,7 @@ static int init_dev(struct rove_dev *dev, struct net_device *ndev)
 		return -ENOMEM;
 	rove_mr_table_init(&dev->mrs);
 	dev->pkeys[0] = ROVE_DEFAULT_PKEY;
+	rove_settings_default(dev);
 	xa_init_flags(&dev->counters, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	dev->ah_next = get_random_u32() >> 8;

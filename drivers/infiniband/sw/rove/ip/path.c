@@ -281,3 +281,19 @@ bool rove_path_is_from(const struct rove_path *path, const struct sk_buff *skb)
 	return ip_hdr(skb)->version == 4 && ip_hdr(skb)->saddr == path->daddr4 &&
 	       ip_hdr(skb)->daddr == path->saddr4;
 }
+
+bool rove_path_meets(const struct rove_path *path, const struct rove_path *back)
+{
+	/* Either may be set just now, and not be there yet. */
+	const struct rove_netif *from = READ_ONCE(path->netif), *to = READ_ONCE(back->netif);
+	const struct net_device *a, *b;
+
+	a = from ? rcu_dereference(from->ndev) : NULL;
+	b = to ? rcu_dereference(to->ndev) : NULL;
+	if (!a || !b || !net_eq(dev_net(a), dev_net(b)) || path->v6 != back->v6)
+		return false;
+	if (path->v6)
+		return ipv6_addr_equal(&path->saddr6, &back->daddr6) &&
+		       ipv6_addr_equal(&path->daddr6, &back->saddr6);
+	return path->saddr4 == back->daddr4 && path->daddr4 == back->saddr4;
+}

@@ -39,6 +39,9 @@ struct rove_path {
 	atomic_t ip_id;			/* IPv4 identification of the next packet */
 };
 
+/* The one leads from an address to another of a namespace, the other back. RCU. */
+bool rove_path_meets(const struct rove_path *path, const struct rove_path *back);
+
 /* A cached route, private to one owner (a half of a QP). Zeroed: none yet. */
 struct rove_route {
 	struct dst_entry *dst;

@@ -242,11 +242,24 @@ bool rove_rxpkt_icrc_ok(struct rove_rxpkt *rx)
 	return rx->same_id;
 }
 
+static int walk_pieces(const struct rove_rxpkt *rx,
+		       int (*fn)(void *arg, const void *p, u32 len), void *arg)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < rx->pieces && !ret; i++)
+		ret = fn(arg, rx->piece_of[i].p, rx->piece_of[i].len);
+	return ret;
+}
+
 int rove_rxpkt_copy(struct rove_rxpkt *rx, int (*fn)(void *arg, const void *p, u32 len),
 		    void *arg)
 {
 	if (!rx->pkt.len)
 		return 0;
+	if (!rx->skb)
+		return walk_pieces(rx, fn, arg);
 	/* What was summed and what is taken are the same bytes then. */
 	if (is_copied(rx))
 		return fn(arg, rx->hdr + rx->pkt.hlen, rx->pkt.len);

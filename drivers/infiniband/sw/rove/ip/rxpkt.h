@@ -10,9 +10,10 @@
 #include <linux/skbuff.h>
 #include "../wire/parse.h"
 #include "../wire/icrc.h"
+#include "../wire/piece.h"
 
 struct rove_rxpkt {
-	struct sk_buff *skb;
+	struct sk_buff *skb;	/* NULL: the packet came by function call; see pieces */
 	u32 off;		/* of this packet's BTH, in the skb */
 	u32 end;		/* of the train, in the skb */
 	u32 piece;		/* bytes of each packet but the last */
@@ -25,6 +26,9 @@ struct rove_rxpkt {
 	const u8 *at;
 	u32 at_off;		/* in the skb */
 	u32 at_len;
+	/* without an skb: where the payload lies; pkt and total are set, nothing else is */
+	u32 pieces;
+	struct rove_piece piece_of[ROVE_PIECES];
 	struct rove_icrc_flow flow;
 	struct rove_pkt pkt;
 	u8 hdr[ROVE_MAX_HDR];

@@ -377,6 +377,19 @@ enum rove_fault rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len)
 	return ROVE_FAULT_NONE;
 }
 
+u32 rove_mr_pieces(const struct rove_mr *mr, u64 va, u32 len, struct rove_piece *pieces, u32 max)
+{
+	u32 n, room;
+
+	if (unlikely(mr->odp))
+		return 0;
+	for (n = 0; len && n < max; n++, va += room, len -= room) {
+		pieces[n].p = address(mr, va, len, &room);
+		pieces[n].len = room;
+	}
+	return len ? 0 : n;
+}
+
 enum rove_fault rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare,
 			       u64 *value)
 {

@@ -18,6 +18,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include "../proto/fault.h"
+#include "../wire/piece.h"
 
 struct ib_umem;
 struct rove_absent;
@@ -137,6 +138,16 @@ void rove_mr_put(struct rove_mr *mr);
  */
 enum rove_fault rove_mr_write(struct rove_mr *mr, u64 va, const void *src, u32 len);
 enum rove_fault rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len);
+
+/**
+ * rove_mr_pieces() - where a range lies that rove_mr_find() checked
+ * @pieces: room for @max
+ *
+ * Readable until rove_mr_put().
+ *
+ * Return: how many pieces it has; 0: more than @max, or it is not always there.
+ */
+u32 rove_mr_pieces(const struct rove_mr *mr, u64 va, u32 len, struct rove_piece *pieces, u32 max);
 
 /*
  * Atomic against all CPUs and QPs. @op: ROVE_OP_CMP_SWP or ROVE_OP_FETCH_ADD;

@@ -34,6 +34,13 @@ static int put_packet(struct rove_qp *qp, struct rove_train *t, struct rove_seg 
 	return 0;
 }
 
+void rove_batch_to(struct rove_qp *qp, struct rove_batch *b, struct rove_path *path,
+		   struct rove_route *route)
+{
+	rove_train_begin(&b->train, path, route);
+	b->train.single = !READ_ONCE(qp->dev->udp_csum);
+}
+
 int rove_batch_flush(struct rove_qp *qp, struct rove_batch *b)
 {
 	struct rove_stats __percpu *stats = READ_ONCE(qp->stats);

@@ -25,6 +25,16 @@ struct rove_batch {
 typedef enum rove_fault (*rove_fill_fn)(struct rove_qp *qp, const struct rove_seg *seg,
 					u8 *payload);
 
+/* The packets that follow go that way; no train is open. */
+void rove_batch_to(struct rove_qp *qp, struct rove_batch *b, struct rove_path *path,
+		   struct rove_route *route);
+
+static inline void rove_batch_begin(struct rove_batch *b)
+{
+	b->bytes = 0;
+	b->packets = 0;
+}
+
 /**
  * rove_batch_add() - add one packet
  * @lost: set on failure

@@ -29,7 +29,9 @@ struct rove_dev {
 	struct rove_sock *sock;		/* the netdev's namespace listens */
 	struct delayed_work gid_work;	/* net/gid */
 	enum ib_port_state port_state;	/* as last told; under RTNL */
-	bool udp_csum_off;
+	/* written by verbs/settings */
+	bool udp_csum;			/* off: no trains either */
+	bool same_host;			/* peers here are called, not sent to */
 	/* The port's partitions, 0: none. Written by verbs/pkeys, read by packets at any time. */
 	u16 pkeys[ROVE_PKEY_TABLE_LEN];
 };

@@ -30,6 +30,7 @@ enum rove_half_work {
 	ROVE_WORK_MORE,		/* a budget ran out */
 	ROVE_WORK_FLUSH,	/* the QP is in error: complete what is posted */
 	ROVE_WORK_PAGES,	/* fetching pages has come to its end */
+	ROVE_WORK_PEER,		/* responder: the peer's requester waits (samehost) */
 };
 
 /*
@@ -95,6 +96,7 @@ struct rove_qp {
 	struct rove_resp resp;
 	struct rove_ring rq;		/* consumer side */
 	struct rove_rwqe *rwqe;		/* held receive WQE */
+	bool called;			/* the last request came by samehost */
 	struct ib_pd *recv_pd;		/* what its SGEs are checked against, */
 	struct ib_pd *remote_pd;	/* and R_Keys of requests */
 	struct rove_srq *xsrq;		/* XRC_TGT: what the packet in hand names, or NULL */

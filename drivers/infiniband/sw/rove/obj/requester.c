@@ -15,9 +15,17 @@
 #include "cq.h"
 #include "note.h"
 #include "requester.h"
+#include "samehost.h"
 
 /* After this no packet waits in the queues of a CPU, ns. */
 #define TX_SETTLED_NS	(100 * NSEC_PER_MSEC)
+/*
+ * RNR delays may be shorter than what it takes to try again. Whoever is to post a receive
+ * gets so much of the CPU between two attempts, ns.
+ */
+#define TIMER_MIN_NS	(30 * NSEC_PER_USEC)
+/* A peer on this host that was busy is asked again, ns. */
+#define PEER_BUSY_NS	(10 * NSEC_PER_MSEC)
 
 /* What it sends is answered: RC, and the initiator of XRC. */
 static bool is_reliable(const struct rove_qp *qp)
@@ -25,7 +33,7 @@ static bool is_reliable(const struct rove_qp *qp)
 	return qp->type == IB_QPT_RC || rove_qp_is_xrc(qp);
 }
 
-static enum rove_fault req_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
+enum rove_fault rove_requester_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
 {
 	const struct rove_swqe *wqe = rove_req_wqe(&qp->req, seg->wqe);
 	struct rove_absent absent;
@@ -98,7 +106,7 @@ static bool ud_begin(struct rove_qp *qp, struct ud_batch *u, u32 handle)
 	if (!u->ah)
 		return false;
 	rove_ah_take_route(u->ah, &u->route);
-	rove_train_begin(&u->b.train, &u->ah->path, &u->route);
+	rove_batch_to(qp, &u->b, &u->ah->path, &u->route);
 	u->b.train.cpu = qp->tx_cpu;
 	return true;
 }
@@ -114,8 +122,7 @@ static bool req_send_ud(struct rove_qp *qp, u64 now)
 	u32 n;
 
 	u.ah = NULL;
-	u.b.bytes = 0;
-	u.b.packets = 0;
+	rove_batch_begin(&u.b);
 	for (n = 0; n < ROVE_BATCH_PACKETS && !rove_batch_full(&u.b); n++) {
 		if (!rove_req_next(&qp->req, now, &seg)) {
 			more = false;
@@ -125,7 +132,7 @@ static bool req_send_ud(struct rove_qp *qp, u64 now)
 			rove_req_seg_failed(&qp->req, &seg, ROVE_FAULT_WQE);
 			continue;
 		}
-		ret = rove_batch_add(qp, &u.b, &seg, req_fill, &lost);
+		ret = rove_batch_add(qp, &u.b, &seg, rove_requester_fill, &lost);
 		if (ret > 0)
 			rove_req_seg_failed(&qp->req, &seg, ret);
 		if (unlikely(ret == ROVE_FAULT_PAGE)) {
@@ -137,11 +144,13 @@ static bool req_send_ud(struct rove_qp *qp, u64 now)
 	return more;
 }
 
-static void req_arm_timer(struct rove_qp *qp, u64 deadline)
+static void req_arm_timer(struct rove_qp *qp, u64 deadline, u64 now)
 {
 	/* Armed early is fine: it looks, and is armed again. */
 	if (!deadline || (qp->timer_armed && qp->timer_armed <= deadline) || qp->dead)
 		return;
+	if (unlikely(deadline < now + TIMER_MIN_NS))
+		deadline = max(deadline, ktime_get_ns() + TIMER_MIN_NS);
 	qp->timer_armed = deadline;
 	trace_rove_timer_armed(qp->qpn, deadline);
 	hrtimer_start(&qp->timer, ns_to_ktime(deadline), HRTIMER_MODE_ABS_SOFT);
@@ -177,7 +186,7 @@ static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
 	if (!(out->priv_flags & IFF_NO_QUEUE))
 		goto here;
 	if (!answer && !silent) {
-		req_arm_timer(qp, qp->tx_time + TX_SETTLED_NS + 1);
+		req_arm_timer(qp, qp->tx_time + TX_SETTLED_NS + 1, now);
 		return true;
 	}
 	if (READ_ONCE(qp->handed))
@@ -211,6 +220,25 @@ static enum rove_fault req_execute(struct rove_qp *qp, const struct rove_seg *se
 	}
 }
 
+void rove_requester_execute(struct rove_qp *qp, const struct rove_seg *seg)
+{
+	rove_req_executed(&qp->req, seg, req_execute(qp, seg));
+}
+
+static bool req_send_samehost(struct rove_qp *qp, struct rove_qp *peer, u64 now)
+{
+	switch (rove_samehost_run(qp, peer, now)) {
+	case ROVE_SAMEHOST_MORE:
+		return true;
+	case ROVE_SAMEHOST_BUSY:
+		/* It may be gone without a word. */
+		req_arm_timer(qp, now + PEER_BUSY_NS, now);
+		return false;
+	default:
+		return false;
+	}
+}
+
 /* Return: true when the budget ran out first. */
 static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 {
@@ -218,28 +246,33 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	struct rove_seg seg;
 	bool more = true;
 	struct rove_batch b;
+	struct rove_qp *peer;
 	int ret = 0;
 
+	if (!rove_req_has_more(&qp->req) && !rove_req_in_flight(&qp->req))
+		return false;
+	peer = rove_samehost_peer(qp);
+	if (peer)
+		return req_send_samehost(qp, peer, now);
 	if (!rove_req_has_more(&qp->req) || req_keep_order(qp, answer, now))
 		return false;
 	if (qp->limits.ud)
 		return req_send_ud(qp, now);
 
-	rove_train_begin(&b.train, &qp->path, &qp->req_half.route);
+	rove_batch_begin(&b);
+	rove_batch_to(qp, &b, &qp->path, &qp->req_half.route);
 	b.train.cpu = qp->tx_cpu;
-	b.bytes = 0;
-	b.packets = 0;
 	while (!rove_batch_full(&b)) {
 		if (!rove_req_next(&qp->req, now, &seg)) {
 			more = false;
 			break;
 		}
 		if (unlikely(seg.source == ROVE_SEG_LOCAL)) {
-			rove_req_executed(&qp->req, &seg, req_execute(qp, &seg));
+			rove_requester_execute(qp, &seg);
 			b.packets++;
 			continue;
 		}
-		ret = rove_batch_add(qp, &b, &seg, req_fill, &lost);
+		ret = rove_batch_add(qp, &b, &seg, rove_requester_fill, &lost);
 		if (unlikely(ret > 0)) {
 			rove_req_seg_failed(&qp->req, &seg, ret);
 			if (ret == ROVE_FAULT_PAGE)
@@ -310,7 +343,7 @@ void rove_requester_finish(struct rove_qp *qp, bool answer, u64 now)
 		return;
 	if (more || (rove_ring_pending(&qp->sq) && rove_req_slot(req)))
 		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
-	req_arm_timer(qp, rove_req_deadline(req));
+	req_arm_timer(qp, rove_req_deadline(req), now);
 }
 
 struct req_scatter {

@@ -15,6 +15,7 @@
 #include "cq.h"
 #include "note.h"
 #include "responder.h"
+#include "samehost.h"
 #include "srq.h"
 
 #define GRH_LEN		40
@@ -46,7 +47,7 @@ static enum rove_fault resp_wait(struct rove_qp *qp, struct rove_mr *mr, u64 va,
 	return rove_absent_pause(&qp->resp_half, &absent, ROVE_FAULT_REQ_ACCESS);
 }
 
-static enum rove_fault resp_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
+enum rove_fault rove_responder_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
 {
 	enum rove_fault fault;
 	struct rove_mr *mr;
@@ -75,14 +76,21 @@ static bool resp_send(struct rove_qp *qp)
 	struct rove_batch b;
 	int ret = 0;
 
-	if (qp->limits.ud || !rove_resp_next(&qp->resp, &seg))
+	if (qp->limits.ud)
+		return false;
+	if (qp->called) {
+		/* It comes for the answers, as it came with the requests. */
+		if (rove_resp_owes(&qp->resp))
+			rove_samehost_call(qp);
+		return false;
+	}
+	if (!rove_resp_next(&qp->resp, &seg))
 		return false;
 
-	rove_train_begin(&b.train, &qp->path, &qp->resp_half.route);
-	b.bytes = 0;
-	b.packets = 0;
+	rove_batch_begin(&b);
+	rove_batch_to(qp, &b, &qp->path, &qp->resp_half.route);
 	do {
-		ret = rove_batch_add(qp, &b, &seg, resp_fill, &lost);
+		ret = rove_batch_add(qp, &b, &seg, rove_responder_fill, &lost);
 		if (unlikely(ret > 0)) {
 			rove_resp_seg_failed(&qp->resp, &seg, ret);
 			if (ret == ROVE_FAULT_PAGE)
@@ -432,12 +440,10 @@ static void resp_flush(struct rove_qp *qp, u64 now)
 		set_bit(ROVE_WORK_MORE, &qp->resp_half.work);
 }
 
-void rove_responder_finish(struct rove_qp *qp, u64 now)
+void rove_responder_settle(struct rove_qp *qp, u64 now)
 {
 	struct rove_resp *resp = &qp->resp;
 
-	if (!qp->resp_half.paused && resp_send(qp))
-		set_bit(ROVE_WORK_MORE, &qp->resp_half.work);
 	if (unlikely(resp->broken)) {
 		resp->broken = false;
 		rove_qp_fail(qp, false);
@@ -446,4 +452,11 @@ void rove_responder_finish(struct rove_qp *qp, u64 now)
 		resp_flush(qp, now);
 	rove_note_events(qp, rove_resp_take_events(resp));
 	rove_note_tally(qp, &resp->tally);
+}
+
+void rove_responder_finish(struct rove_qp *qp, u64 now)
+{
+	if (!qp->resp_half.paused && resp_send(qp))
+		set_bit(ROVE_WORK_MORE, &qp->resp_half.work);
+	rove_responder_settle(qp, now);
 }

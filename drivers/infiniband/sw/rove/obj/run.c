@@ -20,6 +20,7 @@
 #include "requester.h"
 #include "responder.h"
 #include "run.h"
+#include "samehost.h"
 
 /* Sections that a kick or the engine spends on one QP at a time. */
 #define BATCHES		8
@@ -131,6 +132,8 @@ static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_
 	u32 packets = 0, bytes = 0, total;
 	bool more;
 
+	if (h == &qp->resp_half)
+		qp->called = false;
 	do {
 		total = rx->total;
 		if (unlikely(!run_packet(qp, h, rx, now))) {
@@ -209,6 +212,8 @@ static void resp_turn(struct rove_qp *qp)
 		rove_resp_error(&qp->resp);
 	}
 	rove_responder_finish(qp, now);
+	if (work & BIT(ROVE_WORK_PEER))
+		rove_samehost_call(qp);
 }
 
 static void turn(struct rove_qp *qp, struct rove_half *h)
@@ -230,8 +235,16 @@ static bool run_half(struct rove_qp *qp, struct rove_half *h)
 	return test_bit(ROVE_WORK_MORE, &h->work);
 }
 
+bool rove_run_enter(struct rove_half *h)
+{
+	if (rove_half_try_own(h))
+		return true;
+	set_bit(ROVE_WORK_PEER, &h->work);
+	return rove_half_own(h);
+}
+
 /* Gives up a half that was taken by rove_half_try_own(). */
-static void leave_half(struct rove_qp *qp, struct rove_half *h)
+void rove_run_leave(struct rove_qp *qp, struct rove_half *h)
 {
 	while (!rove_half_disown(h))
 		turn(qp, h);
@@ -269,7 +282,7 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 			rove_responder_finish(qp, now);
 		else
 			rove_requester_finish(qp, true, now);
-		leave_half(qp, h);
+		rove_run_leave(qp, h);
 	} while (more && rx->pkt.dqpn == dqpn);
 	return more;
 }
@@ -409,7 +422,7 @@ void rove_run_lock(struct rove_qp *qp)
 		if (rove_half_try_own(&qp->req_half)) {
 			if (rove_half_try_own(&qp->resp_half))
 				return;
-			leave_half(qp, &qp->req_half);
+			rove_run_leave(qp, &qp->req_half);
 		}
 		local_bh_enable();
 		cond_resched();
@@ -419,7 +432,7 @@ void rove_run_lock(struct rove_qp *qp)
 void rove_run_unlock(struct rove_qp *qp)
 {
 	lockdep_assert_held(&qp->mutex);
-	leave_half(qp, &qp->resp_half);
-	leave_half(qp, &qp->req_half);
+	rove_run_leave(qp, &qp->resp_half);
+	rove_run_leave(qp, &qp->req_half);
 	local_bh_enable();
 }

@@ -39,6 +39,14 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx);
 /* Pages that @h waited for are there, or cannot be had. Process context. */
 void rove_run_fetched(struct rove_qp *qp, struct rove_half *h);
 
+/*
+ * Own a half of whatever QP, to give it packets that come by no skb. BH off, RCU held.
+ * False: it is busy. A responder will call then (rove_samehost_call()).
+ */
+bool rove_run_enter(struct rove_half *h);
+/* ...and whatever was left meanwhile is done. */
+void rove_run_leave(struct rove_qp *qp, struct rove_half *h);
+
 /* Own both halves. Process context; BH is off until rove_run_unlock(). */
 void rove_run_lock(struct rove_qp *qp);
 /* ...and whatever was left meanwhile is done. */

@@ -215,6 +215,13 @@ void rove_resp_result(struct rove_resp *r, const struct rove_resp_result *res,
  * Return: false if nothing is owed.
  */
 bool rove_resp_next(struct rove_resp *r, struct rove_seg *seg);
+
+/* Would it return true? */
+static inline bool rove_resp_owes(const struct rove_resp *r)
+{
+	return r->saved_pending || r->ack_owed || r->nak_owed;
+}
+
 void rove_resp_seg_failed(struct rove_resp *r, const struct rove_seg *seg, enum rove_fault fault);
 void rove_resp_seg_dropped(struct rove_resp *r, const struct rove_seg *seg);
 

@@ -16,6 +16,7 @@
 #include "mmap.h"
 #include "ops.h"
 #include "pkeys.h"
+#include "settings.h"
 #include "post.h"
 #include "query.h"
 #include "restrack.h"
@@ -88,6 +89,12 @@ static int counter_unbind_qp(struct ib_qp *ib, u32 port)
 			.counter_unbind_qp = rove_counter_unbind_qp
 #endif
 
+static const struct attribute_group *port_groups[] = {
+	&rove_pkeys_group,
+	&rove_settings_group,
+	NULL,
+};
+
 const struct ib_device_ops rove_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = ROVE_DRIVER_ID,
@@ -139,7 +146,7 @@ const struct ib_device_ops rove_dev_ops = {
 	.modify_qp = rove_modify_qp,
 	.modify_srq = rove_modify_srq,
 	.poll_cq = rove_poll_cq,
-	.port_groups = rove_pkeys_groups,
+	.port_groups = port_groups,
 	.post_recv = rove_post_recv,
 	.post_send = rove_post_send,
 	.post_srq_recv = rove_post_srq_recv,

@@ -67,12 +67,10 @@ static ssize_t store_entry(struct ib_device *ib, u32 port, struct ib_port_attrib
 
 static struct attribute *attrs[ROVE_PKEY_TABLE_LEN + 1];
 
-static const struct attribute_group group = {
+const struct attribute_group rove_pkeys_group = {
 	.name = "partitions",
 	.attrs = attrs,
 };
-
-const struct attribute_group *rove_pkeys_groups[] = { &group, NULL };
 
 static char names[ROVE_PKEY_TABLE_LEN][4];
 

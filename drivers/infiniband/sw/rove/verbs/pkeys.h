@@ -5,8 +5,8 @@
 
 struct attribute_group;
 
-/* ib_device_ops.port_groups */
-extern const struct attribute_group *rove_pkeys_groups[];
+/* One of ib_device_ops.port_groups. */
+extern const struct attribute_group rove_pkeys_group;
 
 void rove_pkeys_init(void);
 

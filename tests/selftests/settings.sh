@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# What can be set of a link, and that it applies: the way to a peer on the same host, and
+# UDP checksums.
+
+# shellcheck source=/dev/null
+. "$(dirname "$0")/lib.sh"
+need_pair
+
+SETTINGS=/sys/class/infiniband/$RA/ports/1/settings
+
+# with SETTING VALUE COMMAND...
+with() {
+	local file=$SETTINGS/$1 before status=0
+
+	before=$(cat "$file") && put "$2" "$file" || return
+	"${@:3}" || status=$?
+	put "$before" "$file"
+	return "$status"
+}
+
+put() { echo "$1" >"$2"; }
+
+refuses() {
+	! put "$1" "$2" 2>/dev/null || { echo "'$1' was taken"; return 1; }
+}
+
+defaults() {
+	local name
+
+	for name in same_host udp_csum; do
+		[ "$(cat "$SETTINGS/$name")" = 1 ] || { echo "$name is not on"; return 1; }
+		refuses 2 "$SETTINGS/$name" && refuses "" "$SETTINGS/$name" || return
+		with "$name" off grep -qx 0 "$SETTINGS/$name" || { echo "$name stays on"; return 1; }
+	done
+}
+
+# A to itself, both ends with one device.
+itself() {
+	AT_B=("${AT_A[@]}")
+	RB=$RA GID_B=$GID_A "$@"
+}
+
+pingpong() {
+	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c "$@" \
+		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c "$@" "$IP_A"
+}
+
+write_and_read() {
+	local tool
+
+	for tool in ib_write_bw ib_read_bw ib_atomic_bw ib_send_bw; do
+		pair -t 60 -- "$tool" -F -d "$RA" -x "$GID_A" -n 5000 \
+			-- "$tool" -F -d "$RB" -x "$GID_B" -n 5000 "$IP_A" || return
+	done
+}
+
+# trains_of COMMAND...: how many trains, and how many packets it sent.
+trains_of() {
+	local trains packets
+
+	trains=$(counter "$RA" tx_trains)
+	packets=$(counter "$RA" tx_packets)
+	"$@" || return
+	TRAINS=$(($(counter "$RA" tx_trains) - trains))
+	PACKETS=$(($(counter "$RA" tx_packets) - packets))
+	echo "$PACKETS packets in $TRAINS trains"
+}
+
+called() {
+	trains_of pingpong -n 200 && [ "$TRAINS" = 0 ] && [ "$PACKETS" -gt 400 ] &&
+		trains_of write_and_read && [ "$TRAINS" = 0 ]
+}
+
+over_loopback() {
+	trains_of pingpong -n 200 && [ "$TRAINS" -gt 200 ] && trains_of write_and_read &&
+		[ "$TRAINS" -gt 200 ]
+}
+
+# toggled SETTING COMMAND...: on and off all the while.
+toggled() {
+	local busy i=0 status=0
+
+	"${@:2}" &
+	busy=$!
+	while kill -0 "$busy" 2>/dev/null; do
+		put $((i++ % 2)) "$SETTINGS/$1"
+		sleep "0.0$((RANDOM % 9))"
+	done
+	wait "$busy" || status=1
+	put 1 "$SETTINGS/$1"
+	echo "toggled $i times"
+	[ "$i" -gt 5 ] && [ "$status" = 0 ]
+}
+
+single_packets() {
+	trains_of pingpong -n 50 -s 65536 && [ "$TRAINS" = "$PACKETS" ]
+}
+
+# What B sees of A: without checksum, or with.
+checksums() {
+	local wanted=$1 dump
+
+	"${AT_B[@]}" timeout 30 tcpdump -ni "$EB" -s 128 -c 20 -w "$T/dump" "src $IP_A and udp port 4791" \
+		2>"$T/tcpdump" &
+	dump=$!
+	wait_until 10 grep -q listening "$T/tcpdump" || { cat "$T/tcpdump"; return 1; }
+	pingpong -n 50 || return
+	wait "$dump" || { cat "$T/tcpdump"; return 1; }
+	[ "$(tcpdump -nr "$T/dump" "udp[6:2] = 0" 2>/dev/null | grep -c UDP)" = "$wanted" ]
+}
+
+t "all is on; what is no switch is refused" defaults
+t "to itself: called, nothing goes to the stack" itself called
+t "to itself with same_host off: over the loopback netdev" itself with same_host 0 over_loopback
+t "same_host switched under traffic" itself toggled same_host pingpong -n 3000 -s 65536
+t "same_host switched under READs and atomics" itself toggled same_host write_and_read
+t "udp_csum on: a checksum in each packet" checksums 0
+t "udp_csum off: none" with udp_csum 0 checksums 20
+t "udp_csum off: single packets" with udp_csum 0 single_packets
+t "udp_csum switched under traffic" toggled udp_csum pingpong -n 3000 -s 65536
+t "nothing is left" leaves_nothing
+run_tests
