@@ -31,8 +31,14 @@ struct rove_stats {
 	u64 n[ROVE_STATS];
 };
 
-/* Any context; a lost count under an interrupt is not possible (this_cpu_add). */
+/* BH off; nothing counts from interrupts. */
 static inline void rove_stat_add(struct rove_stats __percpu *s, unsigned int i, u64 n)
+{
+	__this_cpu_add(s->n[i], n);
+}
+
+/* Process context, too. Where an architecture has no such instruction it is far slower. */
+static inline void rove_stat_add_any(struct rove_stats __percpu *s, unsigned int i, u64 n)
 {
 	this_cpu_add(s->n[i], n);
 }

@@ -111,7 +111,7 @@ static bool invalidate(struct mmu_interval_notifier *notifier,
 	mmu_interval_set_seq(notifier, seq);
 	write_unlock_bh(&odp->lock);
 	forget(odp, range->start >> PAGE_SHIFT, (range->end - 1) >> PAGE_SHIFT);
-	rove_stat_add(odp->stats, ROVE_STAT_PAGE_INVALIDATIONS, 1);
+	rove_stat_add_any(odp->stats, ROVE_STAT_PAGE_INVALIDATIONS, 1);
 	return true;
 }
 
@@ -267,7 +267,7 @@ int rove_odp_fetch(const struct rove_absent *a)
 		return -EFAULT;
 	if (!mmget_not_zero(mm))
 		return -EFAULT;
-	rove_stat_add(odp->stats, ROVE_STAT_PAGE_FAULTS, 1);
+	rove_stat_add_any(odp->stats, ROVE_STAT_PAGE_FAULTS, 1);
 	err = fetch(odp, a->start, a->want, flags);
 	/* What is not needed yet need not be there. */
 	if (err && a->want > a->len)
@@ -291,7 +291,7 @@ int rove_odp_prefetch(struct rove_mr *mr, u64 va, u64 len, enum rove_odp_prefetc
 		return 0;
 	if (!mmget_not_zero(mm))
 		return -EFAULT;
-	rove_stat_add(odp->stats, ROVE_STAT_PAGE_PREFETCHES, 1);
+	rove_stat_add_any(odp->stats, ROVE_STAT_PAGE_PREFETCHES, 1);
 	err = fetch(odp, odp->start + (va - mr->iova), len, flags[how]);
 	mmput(mm);
 	return err;

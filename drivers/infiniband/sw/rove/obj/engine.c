@@ -77,7 +77,6 @@ static bool run_slot(struct rove_uctx *u, u32 slot, bool last)
 	rcu_read_lock();
 	qp = xa_load(&u->slots, slot);
 	if (qp) {
-		rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_DOORBELLS, 1);
 		more = rove_run_doorbell(qp, last);
 	}
 	rcu_read_unlock();
@@ -258,7 +257,6 @@ void rove_engine_kicked(struct rove_engine *e)
 {
 	u64 now;
 
-	rove_stat_add(e->dev->stats, ROVE_STAT_KICKS, 1);
 	if (!READ_ONCE(e->asleep))
 		return;
 
@@ -274,7 +272,7 @@ void rove_engine_kicked(struct rove_engine *e)
 	WRITE_ONCE(e->kicks, 0);
 	WRITE_ONCE(e->patience, clamp_t(u64, now - READ_ONCE(e->window_start), SPIN_MIN_NS,
 					SPIN_MAX_NS));
-	rove_stat_add(e->dev->stats, ROVE_STAT_WAKEUPS, 1);
+	rove_stat_add_any(e->dev->stats, ROVE_STAT_WAKEUPS, 1);
 	wake_up_process(e->task);
 }
 

@@ -288,16 +288,18 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 }
 
 /*
- * Both halves, a few batches of each, with softirqs in between. True: there is more
- * to do.
+ * Both halves, a few batches of each, with softirqs in between; why is counted as @stat.
+ * True: there is more to do.
  */
-static bool run_here(struct rove_qp *qp)
+static bool run_here(struct rove_qp *qp, unsigned int stat)
 {
 	bool more;
 	int i;
 
 	for (i = 0; i < BATCHES; i++) {
 		local_bh_disable();
+		if (!i)
+			rove_stat_add(READ_ONCE(qp->stats), stat, 1);
 		WRITE_ONCE(qp->here, current);
 		more = run_half(qp, &qp->req_half);
 		if (test_bit(ROVE_WORK_FLUSH, &qp->resp_half.work) ||
@@ -319,14 +321,14 @@ void rove_run_kick(struct rove_qp *qp)
 {
 	rove_engine_kicked(qp->dev->engine);
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
-	if (run_here(qp))
+	if (run_here(qp, ROVE_STAT_KICKS))
 		rove_note_work(qp);
 }
 
 bool rove_run_doorbell(struct rove_qp *qp, bool last)
 {
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
-	if (!run_here(qp))
+	if (!run_here(qp, ROVE_STAT_DOORBELLS))
 		return false;
 	if (last)
 		rove_note_work(qp);
