@@ -1256,3 +1256,52 @@ TEST(keys_of_qp1)
 	CHECK(rove_req_next(&q, now, &seg));
 	CHECK_EQ(seg.pkt.pkey, pkeys[1]);
 }
+
+/* What is posted, in flight, or done and not reaped is the same in the new slots. */
+TEST(more_slots)
+{
+	u32 i, n = 0;
+	u8 *more;
+
+	setup();
+	/* Not from the start, so that the old slots are full around their end. */
+	for (i = 0; i < 5; i++, n++) {
+		post(ROVE_WR_SEND, 1, 0);
+		sends(ROVE_OP_SEND_ONLY, n, 1);
+		ack(n);
+		done(i, ROVE_FAULT_NONE);
+	}
+	for (; i < 5 + ENTRIES; i++)
+		post(ROVE_WR_SEND, i, 0);
+	CHECK(!rove_req_slot(&q));
+	for (i = 0; i < 6; i++, n++)
+		sends(ROVE_OP_SEND_ONLY, n, 5 + i);
+	ack(n - 4);
+
+	more = calloc(4 * ENTRIES, q.stride);
+	CHECK(rove_req_grow(&q, more, 4 * ENTRIES) == slots);
+	free(slots);
+	slots = more;
+	CHECK(rove_req_slot(&q));
+	for (i = 5 + ENTRIES; i < 5 + 4 * ENTRIES; i++)
+		post(ROVE_WR_SEND, i, 0);
+	CHECK(!rove_req_slot(&q));
+	/* Three were not acknowledged: again. */
+	nak(n - 3, 0);
+	for (i = 5; i < 8; i++)
+		done(i, ROVE_FAULT_NONE);
+	for (; i < 5 + 4 * ENTRIES; i++) {
+		u32 psn = i;
+
+		if (!rove_req_next(&q, now, &seg)) {
+			ack(psn - 1);
+			CHECK(rove_req_next(&q, now, &seg));
+		}
+		CHECK_EQ(seg.pkt.len, i);
+		CHECK_EQ(seg.pkt.psn, (PSN + psn) & 0xffffff);
+	}
+	ack(i - 1);
+	for (i = 8; i < 5 + 4 * ENTRIES; i++)
+		done(i, ROVE_FAULT_NONE);
+	not_done();
+}

@@ -22,6 +22,11 @@
 #include "srq.h"
 #include "uctx.h"
 
+/* Private send WQEs: how many at first, how many times more at a time, and bytes. */
+#define SLOTS_FIRST	16U
+#define SLOTS_STEP	4
+#define SLOTS_GROW_MAX	SZ_64K
+
 #define GSI_QPN		1
 /* 0 and 1 are special, 0xffffff is multicast. */
 #define QPN_MIN		16
@@ -103,9 +108,33 @@ static void set_limits(struct rove_qp *qp, u32 send_sge)
 	}
 }
 
+/*
+ * An idle QP has few private WQEs. The first time that they do not do it gets more, step
+ * by step, unless all of them are too much to be had with BH off.
+ */
+static u32 first_slots(u32 sq_entries, u32 stride)
+{
+	return (u64)sq_entries * stride > SLOTS_GROW_MAX ? sq_entries : min(sq_entries, SLOTS_FIRST);
+}
+
+bool rove_qp_grow(struct rove_qp *qp)
+{
+	u32 have = qp->req.mask + 1;
+	void *slots;
+
+	if (have == qp->sq_entries)
+		return false;
+	have = min(have * SLOTS_STEP, qp->sq_entries);
+	slots = kcalloc(have, qp->req.stride, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!slots)
+		return false;
+	kvfree(rove_req_grow(&qp->req, slots, have));
+	return true;
+}
+
 static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
 {
-	u32 send_sge = max(cap->max_send_sge, 1U), private;
+	u32 send_sge = max(cap->max_send_sge, 1U), private, entries;
 	void *slots;
 
 	if (qp->srq || rove_qp_is_xrc(qp)) {
@@ -126,10 +155,11 @@ static int create_rings(struct rove_qp *qp, struct ib_qp_cap *cap)
 	qp->hdr = qp->mem->addr;
 
 	private = rove_wqe_private_stride(qp->sq_stride);
-	slots = kvcalloc(qp->sq_entries, private, GFP_KERNEL_ACCOUNT);
+	entries = first_slots(qp->sq_entries, private);
+	slots = kvcalloc(entries, private, GFP_KERNEL_ACCOUNT);
 	if (!slots)
 		goto err_area;
-	rove_req_init(&qp->req, slots, qp->sq_entries, private);
+	rove_req_init(&qp->req, slots, entries, private);
 
 	qp->rwqe = kzalloc(struct_size(qp->rwqe, sge, qp->max_recv_sge), GFP_KERNEL_ACCOUNT);
 	if (!qp->rwqe)

@@ -173,6 +173,12 @@ struct rove_qp *rove_qp_find(u32 qpn);
  */
 void rove_qp_fail(struct rove_qp *qp, bool send_only);
 
+/*
+ * More private send WQEs, if the send queue holds more and there is memory. The caller
+ * owns the requester half.
+ */
+bool rove_qp_grow(struct rove_qp *qp);
+
 int rove_qp_init(void);
 void rove_qp_exit(void);
 

@@ -69,6 +69,8 @@ static void req_take_posted(struct rove_qp *qp)
 
 	for (n = rove_ring_pending(&qp->sq); n; n--) {
 		wqe = rove_req_slot(&qp->req);
+		if (unlikely(!wqe) && rove_qp_grow(qp))
+			wqe = rove_req_slot(&qp->req);
 		if (!wqe)
 			break;
 		rove_wqe_read_send(wqe, rove_ring_slot(&qp->sq, qp->sq.head), &qp->limits);

@@ -80,6 +80,19 @@ void rove_req_init(struct rove_req *q, void *slots, u32 entries, u32 stride)
 	q->stride = stride;
 }
 
+void *rove_req_grow(struct rove_req *q, void *slots, u32 entries)
+{
+	void *old = q->slots;
+	u32 i;
+
+	for (i = q->reaped; i != q->post; i++)
+		memcpy((u8 *)slots + (size_t)(i & (entries - 1)) * q->stride, rove_req_wqe(q, i),
+		       q->stride);
+	q->slots = slots;
+	q->mask = entries - 1;
+	return old;
+}
+
 static void drop_all(struct rove_req *q)
 {
 	q->send = q->acked;

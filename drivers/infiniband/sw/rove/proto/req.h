@@ -108,6 +108,17 @@ struct rove_req {
  */
 void rove_req_init(struct rove_req *q, void *slots, u32 entries, u32 stride);
 
+/**
+ * rove_req_grow() - go on with more private WQEs
+ * @slots:   @entries of them, with the old stride
+ * @entries: a power of two, more than there were
+ *
+ * What the driver has of a WQE is void.
+ *
+ * Return: the old slots.
+ */
+void *rove_req_grow(struct rove_req *q, void *slots, u32 entries);
+
 /* Forget all WQEs (no completions) and return to ROVE_REQ_RESET; conf is kept. */
 void rove_req_reset(struct rove_req *q);
 

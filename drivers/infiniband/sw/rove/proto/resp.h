@@ -222,6 +222,12 @@ static inline bool rove_resp_owes(const struct rove_resp *r)
 	return r->saved_pending || r->ack_owed || r->nak_owed;
 }
 
+/* ...and no more than an ACK, which may as well cover what is still to come. */
+static inline bool rove_resp_owes_ack(const struct rove_resp *r)
+{
+	return r->ack_owed && !r->saved_pending && !r->nak_owed;
+}
+
 void rove_resp_seg_failed(struct rove_resp *r, const struct rove_seg *seg, enum rove_fault fault);
 void rove_resp_seg_dropped(struct rove_resp *r, const struct rove_seg *seg);
 
