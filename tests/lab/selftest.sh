@@ -125,6 +125,8 @@ check_faults() {
 	EOF
 	ok "a fault of rxe is not counted" status_is 0
 	ok "but shown" err_has "rxe_x.c"
+	lab_run -- <<<'echo "<4>WARNING: drivers/x.c:1 at srpt_cache_put+0x1/0x2" >/dev/kmsg'
+	ok "a fault that is known not to be ours is not counted" status_is 0
 	lab_run -- <<<'echo "unregister_netdevice: waiting for eth7 to become free" >/dev/kmsg'
 	ok "125 for a netdev that is held" status_is 125
 }

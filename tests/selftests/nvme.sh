@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# NVMe over fabrics: the kernel's target behind one link, its host behind the other.
+# NVMe over fabrics: the kernel's target behind one link, its host behind the other; once
+# more with a target that takes from shared receive queues, one for each completion
+# vector.
 
 # shellcheck source=/dev/null
 . "$(dirname "$0")/lib.sh"
@@ -21,12 +23,18 @@ FILE=$T/disk LOOP=
 # Two namespaces: a file, which the target reads and writes page by page, and a block
 # device, which takes the pages as they are.
 make_target() {
-	local subsystem=$TARGET/subsystems/$NQN port=$TARGET/ports/1
+	local subsystem=$TARGET/subsystems/$NQN
 
 	make_disk "$FILE.1" && make_disk "$FILE.2" &&
 		LOOP=$(losetup --find --show "$FILE.2") || return
 	mkdir "$subsystem" && put 1 "$subsystem/attr_allow_any_host" || return
 	make_namespace 1 "$FILE.1" && make_namespace 2 "$LOOP" || return
+	make_port
+}
+
+make_port() {
+	local port=$TARGET/ports/1
+
 	mkdir "$port" || return
 	put rdma "$port/addr_trtype" && put ipv4 "$port/addr_adrfam" &&
 		put "$IP_B" "$port/addr_traddr" && put "$PORT" "$port/addr_trsvcid" || return
@@ -46,6 +54,27 @@ make_namespace() {
 open_target() { ln -s "$TARGET/subsystems/$NQN" "$TARGET/ports/1/subsystems/$NQN"; }
 close_target() { rm "$TARGET/ports/1/subsystems/$NQN"; }
 
+# The module asks itself only when it is loaded.
+use_srqs() {
+	[ -e /sys/module/nvmet_rdma/parameters/use_srq ] || skip "this kernel's target has no SRQs"
+	close_target && rmdir "$TARGET/ports/1" && modprobe -r nvmet-rdma &&
+		modprobe nvmet-rdma use_srq=1 && make_port || return
+	uses_srqs
+}
+
+uses_srqs() { grep -qsx Y /sys/module/nvmet_rdma/parameters/use_srq; }
+
+# Of the target's queue pairs all take from shared queues, or none.  Who comes from the
+# target's own link has his there, too.
+queues_as_asked() {
+	[ "$FROM" = "$IP_A" ] || return 0
+	if uses_srqs; then
+		srqs_serve "$RB" && [ "$(kernel_srqs "$RB" | wc -l)" = "$(nproc)" ]
+	else
+		no_srqs "$RB"
+	fi
+}
+
 unmake_target() {
 	nvme disconnect -n "$NQN"
 	rm "$TARGET/ports/1/subsystems/$NQN"
@@ -57,11 +86,13 @@ trap 'unmake_target; cleanup' EXIT
 
 # -------------------------------------------------------------------- the host
 
+FROM=$IP_A
+
 host_connect() {
 	# What a test before left when it failed.
 	no_qps || nvme disconnect -n "$NQN"
-	timeout -k 5 "$LIMIT" nvme connect -t rdma -n "$NQN" -a "$IP_B" -s "$PORT" -w "$IP_A" \
-		--reconnect-delay=1 "$@" && wait_until 10 disks_there
+	timeout -k 5 "$LIMIT" nvme connect -t rdma -n "$NQN" -a "$IP_B" -s "$PORT" -w "$FROM" \
+		--reconnect-delay=1 "$@" && wait_until 10 disks_there && queues_as_asked
 }
 
 host_disconnect() {
@@ -156,6 +187,36 @@ delete_link() { rdma link del "$RB"; }
 # The target does not listen again by itself.
 add_link() { remake_link "$RB" "$EB" && close_target && open_target; }
 
+# What came before is not in the trace: so the target's device is made anew.  The host
+# comes by the same one, since the numbers of CQs are those of a device; work comes from
+# each CPU, as each has a queue of its own.
+vectors() {
+	local cpu
+
+	[ "$(nproc)" -gt 1 ] || skip "needs two CPUs"
+	trace_cqs 1 || skip "this kernel has no tracepoints"
+	FROM=$IP_B
+	delete_link && add_link && host_connect || return
+	for ((cpu = 0; cpu < $(nproc); cpu++)); do
+		verify --rw=randwrite --bs=16k --iodepth=32 --cpus_allowed="$cpu" || return
+	done
+	host_disconnect && trace_cqs 0 && handlers_ran_well
+}
+
+shared_queues_go() {
+	close_target && wait_until 20 no_srqs "$RB"
+	local status=$?
+	kernel_srqs "$RB"
+	open_target
+	return "$status"
+}
+
+# with_srqs COMMAND...: a test that was seen without them.
+with_srqs() {
+	uses_srqs || use_srqs || return
+	"$@"
+}
+
 make_target >"$T/made" 2>&1 || {
 	cat "$T/made"
 	skip_all "cannot make a target"
@@ -172,5 +233,18 @@ t "disconnected under load" disconnect_under_load
 t "the target goes and comes back under load" outage_under_load close_target open_target
 t "the target's link is deleted and added under load" outage_under_load delete_link add_link
 t "the target goes for good under load" target_gone_under_load
+t "completion handlers run on the CPUs of their vectors" vectors
+t "srq: connected and disconnected 5 times" with_srqs connect_often
+t "srq: written and read, both ends compared" with_srqs with_host copy
+t "srq: fio, 4k, verified" with_srqs with_host verify --rw=randwrite --bs=4k --iodepth=32
+t "srq: fio, 4k to 128k, verified" with_srqs with_host verify --rw=randwrite --bsrange=4k-128k \
+	--blockalign=4k --iodepth=16
+t "srq: fio, 1m, verified" with_srqs with_host verify --rw=write --bs=1m --iodepth=4
+t "srq: disconnected under load" with_srqs disconnect_under_load
+t "srq: the target goes and comes back under load" with_srqs outage_under_load close_target open_target
+t "srq: the target's link is deleted and added under load" with_srqs outage_under_load \
+	delete_link add_link
+t "srq: completion handlers run on the CPUs of their vectors" with_srqs vectors
+t "srq: the shared queues go with the target" with_srqs shared_queues_go
 t "no queue pair is left" leaves_no_qps
 run_tests

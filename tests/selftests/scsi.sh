@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# SCSI over RDMA: the kernel's target, by iSER and by SRP.
+# SCSI over RDMA: the kernel's target, by iSER and by SRP; by SRP once more with a target
+# that takes from a shared receive queue.
 
 # shellcheck source=/dev/null
 . "$(dirname "$0")/lib.sh"
@@ -135,7 +136,8 @@ srp_login() {
 	guid=$(cat /sys/module/ib_srpt/parameters/srpt_service_guid)
 	guid=${guid#0x}
 	put "id_ext=$guid,ioc_guid=$guid,dest=$IP_B:$SRP_PORT,src=$IP_A" \
-		"/sys/class/infiniband_srp/srp-$RA-1/add_target" && wait_until 20 disk_there
+		"/sys/class/infiniband_srp/srp-$RA-1/add_target" && wait_until 20 disk_there &&
+		srp_queues_as_asked
 }
 
 srp_logout() {
@@ -148,6 +150,32 @@ srp_logout() {
 }
 
 # ------------------------------------------------------------------- the tests
+
+# srp_takes_from shared|own: from now on.
+srp_takes_from() {
+	local group
+
+	for group in "$TARGET"/srpt/*:*/*:*; do
+		put "$([ "$1" = own ]; echo $?)" "$group/attrib/use_srq" || return
+	done
+	SRP_QUEUES=$1
+}
+SRP_QUEUES=own
+
+# What the target was told is what it does.
+srp_queues_as_asked() {
+	if [ "$SRP_QUEUES" = shared ]; then
+		srqs_serve "$RB"
+	else
+		no_srqs "$RB"
+	fi
+}
+
+# on_srq COMMAND...: with a shared receive queue; without one the target goes on.
+on_srq() {
+	need_srp && make_srp && srp_takes_from shared && ! no_srqs "$RB" && "$@" &&
+		srp_takes_from own && no_srqs "$RB"
+}
 
 # What either needs, beyond what the script does.
 need_iser() {
@@ -193,5 +221,11 @@ for way in iser srp; do
 	t "$way: fio, 1m, verified" by "$way" verify --rw=write --bs=1m --iodepth=4
 	t "$way: logged out under load" logout_under_load "$way"
 done
+t "srp, srq: written and read, both ends compared" on_srq by srp copy
+t "srp, srq: fio, 4k, verified" on_srq by srp verify --rw=randwrite --bs=4k --iodepth=32
+t "srp, srq: fio, 4k to 128k, verified" on_srq by srp verify --rw=randwrite --bsrange=4k-128k \
+	--blockalign=4k --iodepth=16
+t "srp, srq: fio, 1m, verified" on_srq by srp verify --rw=write --bs=1m --iodepth=4
+t "srp, srq: logged out under load" on_srq logout_under_load srp
 t "no queue pair is left" leaves_no_qps
 run_tests

@@ -62,6 +62,74 @@ remake_link() {
 	rdma link add "$1" type "$TYPE" netdev "$2" && wait_until 10 both_have_gids
 }
 
+# -------------------------------------------------- shared queues, completion vectors
+
+# Of a link's device, the kernel's shared receive queues.
+kernel_srqs() {
+	rdma resource show srq 2>/dev/null | grep -E "^(dev|link) $1[ /]" | grep 'comm \['
+}
+
+no_srqs() { [ -z "$(kernel_srqs "$1")" ]; }
+
+# srqs_serve LINK: each queue pair of the kernel's users there takes from one of the
+# shared queues, as the kernel lists them ("lqpn 17-19,25").
+srqs_serve() {
+	local qps served
+
+	qps=$(kernel_qps | grep "^link $1/" | sed -n 's/.* lqpn \([0-9]*\) .*/\1/p')
+	served=$(kernel_srqs "$1" | sed -n 's/.* lqpn \([^ ]*\).*/\1/p' | tr ',' '\n' |
+		awk -F- '{ for (n = $1; n <= $NF; n++) print n }')
+	[ -n "$qps" ] && [ -z "$(comm -23 <(sort <<<"$qps") <(sort <<<"$served"))" ] && return
+	echo "queue pairs of $1: ${qps//$'\n'/ }; on shared queues: ${served//$'\n'/ }"
+	rdma resource show srq
+	return 1
+}
+
+readonly TRACING=/sys/kernel/tracing
+
+# trace_cqs 0|1: what the RDMA core tells of CQs, each line with its CPU.
+trace_cqs() {
+	local event
+
+	[ -e "$TRACING/trace" ] || mount -t tracefs tracefs "$TRACING" || return
+	for event in cq_alloc cq_schedule cq_free; do
+		echo "$1" >"$TRACING/events/rdma_core/$event/enable" || return
+	done
+	[ "$1" = 0 ] || echo >"$TRACING/trace"
+}
+
+# handlers_ran_well: of every CQ whose making was traced the completion handler ran on the
+# CPU of its vector, and of every vector one ran often.  The numbers of CQs are those of
+# one device, so only one may be in use.
+handlers_ran_well() {
+	local vectors
+
+	vectors=$(nproc)
+	awk -v vectors="$vectors" '
+		function value(name, i) {
+			for (i = 1; i <= NF; i++) if (index($i, name "=") == 1) return substr($i, length(name) + 2)
+		}
+		/ cq_alloc: / { vector[value("cq.id")] = value("comp_vector") }
+		/ cq_free: / { delete vector[value("cq.id")] }
+		/ cq_schedule: / {
+			id = value("cq.id")
+			if (!(id in vector) || !match($0, /\[[0-9]+\]/))
+				next
+			cpu = substr($0, RSTART + 1, RLENGTH - 2) + 0
+			ran[vector[id]]++
+			if (cpu != vector[id] && !bad++)
+				print "of vector " vector[id] ", on another CPU: " $0
+		}
+		END {
+			for (v = 0; v < vectors; v++) {
+				print "vector " v ": " ran[v] + 0 " handlers"
+				few += ran[v] < 20
+			}
+			print bad + 0 " on another CPU"
+			exit bad || few
+		}' "$TRACING/trace"
+}
+
 # ------------------------------------------------------------------------- disks
 
 # make_disk FILE: random data, so that nothing can be right by being zero.
