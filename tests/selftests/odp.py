@@ -130,6 +130,40 @@ def untouched(pair, x, y):
     ym.close()
 
 
+@test("ATOMIC WRITE and FLUSH, in pages that nobody has touched", ex=1,
+      ex_ops=e.IBV_QP_EX_WITH_ATOMIC_WRITE | e.IBV_QP_EX_WITH_FLUSH,
+      access=ALL_ACCESS | e.IBV_ACCESS_FLUSH_GLOBAL)
+def placed(_, x, y):
+    """Of pages that are not there both make some; so do the flushes of a WRITE and of all."""
+    ya = Area(1 << 20)
+    ym, _, yr = ya.on_demand(y, ON_DEMAND | e.IBV_ACCESS_FLUSH_GLOBAL)
+    src = x.memory(30000)
+    src.set(pattern(30000))
+
+    def post(wr_id, what, *args):
+        x.qp.wr_start()
+        x.qp.wr_id, x.qp.wr_flags = wr_id, SIGNALED
+        what(*args)
+        x.qp.wr_complete()
+
+    for i in range(20):
+        post(i, x.qp.wr_atomic_write, yr, ya.addr + 8 * PAGE * i + 8 * i,
+             struct.pack("=Q", 0x1122334455667788 + i))
+    wcs = x.sent_well(range(20))
+    equal({wc.opcode for wc in wcs}, {e.IBV_WC_ATOMIC_WRITE}, "opcode")
+    for i in range(20):
+        equal(struct.unpack("=Q", ya.get(8, 8 * PAGE * i + 8 * i))[0],
+              0x1122334455667788 + i, f"ATOMIC WRITE {i}")
+    post(30, x.qp.wr_flush, yr, ya.addr + 800000, 50000, e.IBV_FLUSH_GLOBAL, e.IBV_FLUSH_RANGE)
+    x.sent_well([30])
+    x.send(31, WRITE, [src.sge()], (ya.addr + 850001, yr))
+    post(32, x.qp.wr_flush, yr, ya.addr + 850001, 30000, e.IBV_FLUSH_GLOBAL, e.IBV_FLUSH_RANGE)
+    post(33, x.qp.wr_flush, yr, 0, (1 << 32) - 1, e.IBV_FLUSH_GLOBAL, e.IBV_FLUSH_MR)
+    x.sent_well([31, 32, 33])
+    same(ya.get(30000, 850001), pattern(30000), "WRITE")
+    ym.close()
+
+
 @test("no budget for retries is touched", rnr_retry=0, retry=0, timeout=20)
 def no_retries(_, x, y):
     """A page that is not there is no lack of receive requests, and no loss."""

@@ -55,6 +55,7 @@ def passes(x, y, wr_id=1):
 def silence(pair, x, y):
     """A WRITE of x is never answered, and y has dropped it for its key."""
     before = counter(pair.names[1], "drop_pkey")
+    violations = y.ctx.query_port(1).bad_pkey_cntr
     src, dst = x.memory(100), y.memory(100)
     src.set(pattern(100))
     x.send(77, WRITE, [src.sge()], (dst.addr, dst.rkey))
@@ -64,6 +65,9 @@ def silence(pair, x, y):
     # Statistics are as old as some milliseconds.
     check(ends.wait_until(lambda: counter(pair.names[1], "drop_pkey") > before),
           "nothing was counted")
+    check(y.ctx.query_device().device_cap_flags & e.IBV_DEVICE_BAD_PKEY_CNTR,
+          "the device does not say that it counts")
+    check(y.ctx.query_port(1).bad_pkey_cntr > violations, "nothing was counted for the port")
 
 
 @test("full members of a partition", 0x8042, 0x8042)

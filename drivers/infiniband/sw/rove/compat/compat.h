@@ -48,6 +48,12 @@ static inline void rove_compat_port_event(struct ib_device *ib, struct net_devic
 #define ib_dispatch_port_state_event	rove_compat_port_event
 #endif
 
+/* 6.12: programs are not told, but they ask with the same bits. */
+#ifndef ROVE_HAVE_ODP_FLUSH
+#define IB_ODP_SUPPORT_FLUSH		BIT(6)
+#define IB_ODP_SUPPORT_ATOMIC_WRITE	BIT(7)
+#endif
+
 /* 6.12: these take a struct socket. */
 #ifndef ROVE_HAVE_UDP_TUNNEL_SOCK
 #include <net/udp_tunnel.h>

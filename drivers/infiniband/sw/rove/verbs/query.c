@@ -68,6 +68,7 @@ static void fill_paging(struct ib_device_attr *attr)
 					       IB_ODP_SUPPORT_SRQ_RECV | IB_ODP_SUPPORT_WRITE |
 					       IB_ODP_SUPPORT_READ | IB_ODP_SUPPORT_ATOMIC;
 	caps->per_transport_caps.xrc_odp_caps = caps->per_transport_caps.rc_odp_caps;
+	caps->per_transport_caps.rc_odp_caps |= IB_ODP_SUPPORT_FLUSH | IB_ODP_SUPPORT_ATOMIC_WRITE;
 }
 
 int rove_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata)
@@ -87,6 +88,8 @@ int rove_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 	attr->hw_ver = 1;
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
 				 IB_DEVICE_UD_AV_PORT_ENFORCE |
+				 IB_DEVICE_BAD_PKEY_CNTR |
+				 IB_DEVICE_BAD_QKEY_CNTR |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_MEM_MGT_EXTENSIONS |
