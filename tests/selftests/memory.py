@@ -215,6 +215,47 @@ def remote_invalidate(_, x, y):
     window.close()
 
 
+@test("a window of type 2: bound once, invalidated here")
+def invalidated(_, x, y):
+    """What the peer may do then: nothing."""
+    memory = y.memory(4096, BINDABLE)
+    window = Window(y, e.IBV_MW_TYPE_2)
+    window.bind(1, memory, 0, 4096)
+    y.sent_well([1])
+    works(x, y, window, memory, 100, 1)
+    invalidate(y, 2, window.rkey)
+    y.sent_well([2])
+    denied(x, memory.addr, window.rkey)
+    window.close()
+
+
+def invalidated_with(length):
+    """By a SEND of this length, whose data is right."""
+    def run(_, x, y):
+        memory, src, dst = y.memory(4096, BINDABLE), x.memory(3000), y.memory(3000)
+        window = Window(y, e.IBV_MW_TYPE_2)
+        window.bind(1, memory, 0, 4096)
+        y.sent_well([1])
+        works(x, y, window, memory, 100, 2)
+        src.set(pattern(3000))
+        y.recv(2, [dst.sge()])
+        wr = SendWR(3, SEND_INV, 1 if length else 0, 0, [src.sge(length)] if length else [],
+                    SIGNALED)
+        wr.imm_data = window.rkey
+        x.qp.post_send(wr)
+        x.sent_well([3])
+        equal(y.received_well([2])[0].byte_len, length, "length")
+        same(dst.get(), pattern(3000)[:length] + bytes(3000 - length), "data")
+        denied(x, memory.addr, window.rkey)
+        window.close()
+    return run
+
+
+for _length in (3000, 1, 0):
+    test(f"a window of type 2: bound once, invalidated by a SEND of {_length} bytes")(
+        invalidated_with(_length))
+
+
 @test("the peer cannot invalidate what is no window of its own")
 def remote_invalidate_wrong(_, x, y):
     """A region's key."""
