@@ -264,6 +264,13 @@ leaves_nothing() {
 	return 1
 }
 
+readonly HUGE=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+
+# more_huge_pages NUMBER: than there are (-NUMBER afterwards); false where there are none.
+more_huge_pages() {
+	[ -w "$HUGE" ] && echo $(($(cat "$HUGE") + $1)) >"$HUGE"
+}
+
 # ------------------------------------------------------------ helper programs
 
 # need_program NAME [LIBRARY...]: PROGRAM is the one of NAME.c, built here if make

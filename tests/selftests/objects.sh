@@ -9,8 +9,6 @@
 need_pair
 need_program objects -libverbs -lpthread
 
-HUGE=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
-
 in_c() {
 	local status=0
 
@@ -23,13 +21,11 @@ in_c() {
 
 # As many huge pages as were there before are there afterwards.
 with_huge_pages() {
-	local before status=0
+	local status=0
 
-	[ -w "$HUGE" ] || skip "no huge pages in this kernel"
-	before=$(cat "$HUGE")
-	echo $((before + 4)) >"$HUGE"
+	more_huge_pages 4 || skip "no huge pages in this kernel"
 	(in_c huge) || status=$?
-	echo "$before" >"$HUGE"
+	more_huge_pages -4
 	return "$status"
 }
 

@@ -27,14 +27,17 @@ take_suite() {
 	rm -f "$T"/tests/test_{mlx5,efa,cuda}*
 }
 
-# suite OUTPUT [PATTERN...]
+# suite OUTPUT [PATTERN...]: with some huge pages, where the kernel has any.
 suite() {
-	local output=$1
+	local output=$1 status=0 more=
 	shift
 
+	more_huge_pages 16 && more=1
 	PYTHONDONTWRITEBYTECODE=1 a timeout -k 5 $((120 * SLOW)) python3 -W ignore \
 		"$SELFTESTS/pyverbs_suite.py" "$T/tests" "$RA" "$GID_A" $((20 * SLOW)) "$@" \
-		>"$output" 2>"$output.errors"
+		>"$output" 2>"$output.errors" || status=$?
+	[ -z "$more" ] || more_huge_pages -16
+	return "$status"
 }
 
 # all_well STATUS OUTPUT: none failed, none was left out.
@@ -49,6 +52,7 @@ all_well() {
 
 # The reason in the list for which a test may be skipped.
 allowed() {
+	case $2 in "Huge pages"*) [ ! -w "$HUGE" ] || return ;; esac
 	awk -v name="$1" -v reason="$2" '
 		/^#/ || NF < 2 { next }
 		{
