@@ -166,6 +166,21 @@ struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_p
 	return mr;
 }
 
+struct rove_mr *rove_mr_use(struct rove_mr_view *view, u32 key, const struct ib_pd *pd, u32 qpn,
+			    int access, u64 va, u64 len)
+{
+	struct rove_mr *mr = view->last;
+
+	if (likely(mr && may_use(mr, key, pd, qpn, access, va, len)))
+		return mr;
+	mr = rove_mr_find(view->table, key, pd, qpn, access, va, len);
+	if (mr && mr->kind < ROVE_MR_FAST) {
+		rove_mr_forget(view);
+		view->last = mr;
+	}
+	return mr;
+}
+
 struct rove_mr *rove_mr_find_whole(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
 				   u32 qpn, int access)
 {

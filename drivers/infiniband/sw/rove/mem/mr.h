@@ -31,6 +31,16 @@ struct rove_mr_table {
 	u32 next;		/* cyclic allocation; under xa_lock */
 };
 
+/*
+ * The table as the owner of a half of a QP sees it: what one packet used the next one
+ * mostly uses too, and the reference is kept meanwhile. Windows and regions for fast
+ * registration are not kept, since who invalidates them waits with BH off.
+ */
+struct rove_mr_view {
+	struct rove_mr_table *table;
+	struct rove_mr *last;	/* or NULL */
+};
+
 enum rove_mr_kind {
 	ROVE_MR_DMA,		/* all kernel memory, iova is the address */
 	ROVE_MR_USER,		/* pinned pages of a process */
@@ -116,6 +126,26 @@ void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access);
  */
 struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
 			     u32 qpn, int access, u64 va, u64 len);
+/* Any context. */
+void rove_mr_put(struct rove_mr *mr);
+
+/* The same, by way of what was used last; to be given back by rove_mr_leave(). */
+struct rove_mr *rove_mr_use(struct rove_mr_view *view, u32 key, const struct ib_pd *pd, u32 qpn,
+			    int access, u64 va, u64 len);
+static inline void rove_mr_leave(const struct rove_mr_view *view, struct rove_mr *mr)
+{
+	if (unlikely(mr != view->last))
+		rove_mr_put(mr);
+}
+
+/* Before the half is let go. */
+static inline void rove_mr_forget(struct rove_mr_view *view)
+{
+	if (view->last)
+		rove_mr_put(view->last);
+	view->last = NULL;
+}
+
 /* The same for no range of it but all; @access is not 0. */
 struct rove_mr *rove_mr_find_whole(struct rove_mr_table *t, u32 key, const struct ib_pd *pd,
 				   u32 qpn, int access);
@@ -125,9 +155,6 @@ struct rove_mr *rove_mr_find_whole(struct rove_mr_table *t, u32 key, const struc
  * NULL. Under rcu_read_lock(), valid until rcu_read_unlock().
  */
 struct rove_mr *rove_mr_peek(struct rove_mr_table *t, u32 key);
-
-/* Any context. */
-void rove_mr_put(struct rove_mr *mr);
 
 /*
  * The range must lie in what rove_mr_find() checked. Bytes become visible in

@@ -28,7 +28,7 @@ static const struct rove_sge *seek(const struct rove_sge *sge, const struct rove
 	return sge;
 }
 
-enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
+enum rove_fault rove_sge_gather(struct rove_mr_view *view, const struct ib_pd *pd,
 				const struct rove_sge *sge, u32 num, u32 off, void *dst, u32 len,
 				struct rove_absent *absent)
 {
@@ -47,14 +47,14 @@ enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
 		if (unlikely(sge->lkey == ROVE_LKEY_NULL)) {
 			memset(to, 0, n);
 		} else {
-			mr = rove_mr_find(t, sge->lkey, pd, 0, 0, sge->addr + off, n);
+			mr = rove_mr_use(view, sge->lkey, pd, 0, 0, sge->addr + off, n);
 			if (!mr)
 				return ROVE_FAULT_LOCAL_PROT;
 			fault = rove_mr_read(mr, sge->addr + off, to, n);
 			if (unlikely(fault))
 				rove_mr_absent(mr, sge->addr + off, n, sge->length - off, false,
 					       absent);
-			rove_mr_put(mr);
+			rove_mr_leave(view, mr);
 			if (unlikely(fault))
 				return fault;
 		}
@@ -66,7 +66,7 @@ enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
 	return ROVE_FAULT_LOCAL_PROT;
 }
 
-enum rove_fault rove_sge_scatter(struct rove_mr_table *t, const struct ib_pd *pd,
+enum rove_fault rove_sge_scatter(struct rove_mr_view *view, const struct ib_pd *pd,
 				 const struct rove_sge *sge, u32 num, u32 off,
 				 const void *src, u32 len, struct rove_absent *absent)
 {
@@ -83,15 +83,15 @@ enum rove_fault rove_sge_scatter(struct rove_mr_table *t, const struct ib_pd *pd
 		if (!n)
 			continue;
 		if (likely(sge->lkey != ROVE_LKEY_NULL)) {
-			mr = rove_mr_find(t, sge->lkey, pd, 0, IB_ACCESS_LOCAL_WRITE,
-					  sge->addr + off, n);
+			mr = rove_mr_use(view, sge->lkey, pd, 0, IB_ACCESS_LOCAL_WRITE,
+					 sge->addr + off, n);
 			if (!mr)
 				return ROVE_FAULT_LOCAL_PROT;
 			fault = rove_mr_write(mr, sge->addr + off, from, n);
 			if (unlikely(fault))
 				rove_mr_absent(mr, sge->addr + off, n, sge->length - off, true,
 					       absent);
-			rove_mr_put(mr);
+			rove_mr_leave(view, mr);
 			if (unlikely(fault))
 				return fault;
 		}

@@ -15,12 +15,12 @@ enum rove_fault rove_sge_check(struct rove_mr_table *t, const struct ib_pd *pd,
  * @len bytes from @off of the list to @dst: NONE, LOCAL_PROT (also: list too short), or
  * PAGE with @absent filled in, where some bytes may have been copied.
  */
-enum rove_fault rove_sge_gather(struct rove_mr_table *t, const struct ib_pd *pd,
+enum rove_fault rove_sge_gather(struct rove_mr_view *view, const struct ib_pd *pd,
 				const struct rove_sge *sge, u32 num, u32 off, void *dst, u32 len,
 				struct rove_absent *absent);
 
 /* @len bytes from @src to @off of the list; needs local write. As above. */
-enum rove_fault rove_sge_scatter(struct rove_mr_table *t, const struct ib_pd *pd,
+enum rove_fault rove_sge_scatter(struct rove_mr_view *view, const struct ib_pd *pd,
 				 const struct rove_sge *sge, u32 num, u32 off,
 				 const void *src, u32 len, struct rove_absent *absent);
 

@@ -42,6 +42,7 @@ static inline bool rove_half_disown(struct rove_half *h)
 {
 	int old = ROVE_HALF_OWNED;
 
+	rove_mr_forget(&h->mrs);
 	if (atomic_try_cmpxchg(&h->word, &old, 0))
 		return true;
 	atomic_fetch_andnot(ROVE_HALF_MISSED, &h->word);

@@ -207,6 +207,7 @@ static void init_half(struct rove_half *h, struct rove_qp *qp)
 {
 	atomic_set(&h->word, 0);
 	skb_queue_head_init(&h->packets);
+	h->mrs = (struct rove_mr_view){ .table = &qp->dev->mrs };
 	rove_absent_init_half(h, qp);
 }
 

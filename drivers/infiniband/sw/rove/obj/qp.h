@@ -11,6 +11,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include "../ip/path.h"
+#include "../mem/mr.h"
 #include "../mem/odp.h"
 #include "../proto/req.h"
 #include "../proto/resp.h"
@@ -43,6 +44,7 @@ struct rove_half {
 	unsigned long work;		/* bits of enum rove_half_work */
 	struct sk_buff_head packets;	/* for the owner, by its own lock */
 	struct rove_route route;	/* owner's */
+	struct rove_mr_view mrs;	/* owner's; nothing is kept when there is none */
 
 	/* on-demand paging: obj/absent.c */
 	struct rove_qp *qp;

@@ -54,7 +54,7 @@ enum rove_fault rove_requester_fill(struct rove_qp *qp, const struct rove_seg *s
 		memcpy(payload, wqe->data + seg->off, seg->pkt.len);
 		return ROVE_FAULT_NONE;
 	}
-	fault = rove_sge_gather(&qp->dev->mrs, qp->pd, wqe->sge, wqe->sqe.num, seg->off, payload,
+	fault = rove_sge_gather(&qp->req_half.mrs, qp->pd, wqe->sge, wqe->sqe.num, seg->off, payload,
 				seg->pkt.len, &absent);
 	if (unlikely(fault == ROVE_FAULT_PAGE))
 		return rove_absent_pause(&qp->req_half, &absent, ROVE_FAULT_LOCAL_PROT);
@@ -360,8 +360,8 @@ static int req_scatter(void *arg, const void *p, u32 len)
 	struct req_scatter *s = arg;
 	enum rove_fault fault;
 
-	fault = rove_sge_scatter(&s->qp->dev->mrs, s->qp->pd, s->wqe->sge, s->wqe->sqe.num, s->off,
-				 p, len, &s->absent);
+	fault = rove_sge_scatter(&s->qp->req_half.mrs, s->qp->pd, s->wqe->sge, s->wqe->sqe.num,
+				 s->off, p, len, &s->absent);
 	s->off += len;
 	return fault;
 }
@@ -400,7 +400,7 @@ bool rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 		return req_placed(qp, rove_rxpkt_copy(rx, req_scatter, &s), &s.absent, now);
 	case ROVE_REQ_PLACE_VALUE:
 		s.wqe = rove_req_wqe(&qp->req, place.wqe);
-		fault = rove_sge_scatter(&qp->dev->mrs, qp->pd, s.wqe->sge, s.wqe->sqe.num, 0,
+		fault = rove_sge_scatter(&qp->req_half.mrs, qp->pd, s.wqe->sge, s.wqe->sqe.num, 0,
 					 &place.value, sizeof(place.value), &s.absent);
 		return req_placed(qp, fault, &s.absent, now);
 	}

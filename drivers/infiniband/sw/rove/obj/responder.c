@@ -56,14 +56,14 @@ enum rove_fault rove_responder_fill(struct rove_qp *qp, const struct rove_seg *s
 		return ROVE_FAULT_NONE;
 	if (unlikely(qp->xrcd) && !resp_name_srq(qp, seg->srqn))
 		return ROVE_FAULT_REQ_ACCESS;
-	mr = rove_mr_find(&qp->dev->mrs, seg->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_READ,
-			  seg->va, seg->pkt.len);
+	mr = rove_mr_use(&qp->resp_half.mrs, seg->rkey, qp->remote_pd, qp->qpn,
+			 IB_ACCESS_REMOTE_READ, seg->va, seg->pkt.len);
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	fault = rove_mr_read(mr, seg->va, payload, seg->pkt.len);
 	if (unlikely(fault))
 		fault = resp_wait(qp, mr, seg->va, seg->pkt.len, READ_AHEAD, false);
-	rove_mr_put(mr);
+	rove_mr_leave(&qp->resp_half.mrs, mr);
 	return fault;
 }
 
@@ -206,7 +206,7 @@ static int resp_to_rqe(void *arg, const void *p, u32 len)
 	struct resp_place *s = arg;
 	enum rove_fault fault;
 
-	fault = rove_sge_scatter(&s->qp->dev->mrs, s->qp->recv_pd, s->qp->rwqe->sge,
+	fault = rove_sge_scatter(&s->qp->resp_half.mrs, s->qp->recv_pd, s->qp->rwqe->sge,
 				 s->qp->rwqe->num, s->off, p, len, &s->absent);
 	s->off += len;
 	return fault;
@@ -232,7 +232,7 @@ static enum rove_fault resp_place_grh(struct rove_qp *qp, const struct rove_rxpk
 		memcpy(grh, ipv6_hdr(rx->skb), sizeof(struct ipv6hdr));
 	else
 		memcpy(grh + GRH_LEN - sizeof(struct iphdr), ip_hdr(rx->skb), sizeof(struct iphdr));
-	return rove_sge_scatter(&qp->dev->mrs, qp->recv_pd, qp->rwqe->sge, qp->rwqe->num, 0, grh,
+	return rove_sge_scatter(&qp->resp_half.mrs, qp->recv_pd, qp->rwqe->sge, qp->rwqe->num, 0, grh,
 				sizeof(grh), absent);
 }
 
@@ -257,8 +257,8 @@ static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_
 	struct resp_place s = { .qp = qp, .va = act->va };
 	enum rove_fault fault = ROVE_FAULT_NONE;
 
-	s.mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn,
-			    IB_ACCESS_REMOTE_WRITE, act->va, act->check_len);
+	s.mr = rove_mr_use(&qp->resp_half.mrs, act->rkey, qp->remote_pd, qp->qpn,
+			   IB_ACCESS_REMOTE_WRITE, act->va, act->check_len);
 	if (!s.mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	if (act->len)
@@ -266,7 +266,7 @@ static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_
 	if (unlikely(fault))
 		fault = resp_wait(qp, s.mr, act->va, act->len,
 				  qp->resp.dma_len - qp->resp.off, true);
-	rove_mr_put(s.mr);
+	rove_mr_leave(&qp->resp_half.mrs, s.mr);
 	return fault;
 }
 
@@ -274,11 +274,11 @@ static enum rove_fault resp_check_read(struct rove_qp *qp, const struct rove_res
 {
 	struct rove_mr *mr;
 
-	mr = rove_mr_find(&qp->dev->mrs, act->rkey, qp->remote_pd, qp->qpn, IB_ACCESS_REMOTE_READ,
-			  act->va, act->check_len);
+	mr = rove_mr_use(&qp->resp_half.mrs, act->rkey, qp->remote_pd, qp->qpn,
+			 IB_ACCESS_REMOTE_READ, act->va, act->check_len);
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
-	rove_mr_put(mr);
+	rove_mr_leave(&qp->resp_half.mrs, mr);
 	return ROVE_FAULT_NONE;
 }
 

@@ -114,13 +114,13 @@ static enum rove_fault find_request(struct rove_qp *qp, const struct rove_seg *s
 	}
 	if (seg->source == ROVE_SEG_WQE && seg->pkt.len && wqe->sqe.num == 1 &&
 	    sge->lkey != ROVE_LKEY_NULL) {
-		*mr = rove_mr_find(&qp->dev->mrs, sge->lkey, qp->pd, 0, 0, sge->addr + seg->off,
-				   seg->pkt.len);
+		*mr = rove_mr_use(&qp->req_half.mrs, sge->lkey, qp->pd, 0, 0, sge->addr + seg->off,
+				  seg->pkt.len);
 		if (!*mr)
 			return ROVE_FAULT_LOCAL_PROT;
 		if (direct(rx, *mr, sge->addr + seg->off, seg->pkt.len))
 			return ROVE_FAULT_NONE;
-		rove_mr_put(*mr);
+		rove_mr_leave(&qp->req_half.mrs, *mr);
 		*mr = NULL;
 	}
 	fault = rove_requester_fill(qp, seg, bounce);
@@ -136,13 +136,13 @@ static enum rove_fault find_answer(struct rove_qp *peer, const struct rove_seg *
 	enum rove_fault fault;
 
 	if (seg->source == ROVE_SEG_MR && seg->pkt.len && likely(!peer->xrcd)) {
-		*mr = rove_mr_find(&peer->dev->mrs, seg->rkey, peer->remote_pd, peer->qpn,
-				   IB_ACCESS_REMOTE_READ, seg->va, seg->pkt.len);
+		*mr = rove_mr_use(&peer->resp_half.mrs, seg->rkey, peer->remote_pd, peer->qpn,
+				  IB_ACCESS_REMOTE_READ, seg->va, seg->pkt.len);
 		if (!*mr)
 			return ROVE_FAULT_REQ_ACCESS;
 		if (direct(rx, *mr, seg->va, seg->pkt.len))
 			return ROVE_FAULT_NONE;
-		rove_mr_put(*mr);
+		rove_mr_leave(&peer->resp_half.mrs, *mr);
 		*mr = NULL;
 	}
 	fault = rove_responder_fill(peer, seg, bounce);
@@ -187,7 +187,7 @@ static bool give_request(struct rove_qp *qp, struct rove_qp *peer, const struct 
 	trace_rove_packet_sent(qp->qpn, &seg->pkt);
 	taken = rove_responder_packet(peer, &rx, now);
 	if (mr)
-		rove_mr_put(mr);
+		rove_mr_leave(&qp->req_half.mrs, mr);
 	if (likely(taken))
 		add(m, &rx);
 	else
@@ -213,7 +213,7 @@ static bool give_answer(struct rove_qp *qp, struct rove_qp *peer, const struct r
 	trace_rove_ack_sent(peer->qpn, &seg->pkt);
 	taken = rove_requester_packet(qp, &rx, now);
 	if (mr)
-		rove_mr_put(mr);
+		rove_mr_leave(&peer->resp_half.mrs, mr);
 	if (likely(taken))
 		add(m, &rx);
 	else
