@@ -437,9 +437,12 @@ status_text() {
 	esac
 }
 
-# End a background job that timeout bounds: it passes TERM on, and KILL.
+# End a background job that timeout bounds: it passes TERM on, and KILL. Again and again,
+# since bash loses one that comes before the job has become its command.
 stop() {
-	kill -TERM "$1" 2>/dev/null
+	while kill -TERM "$1" 2>/dev/null; do
+		sleep 0.05
+	done
 	wait "$1" 2>/dev/null
 	return 0
 }

@@ -97,7 +97,9 @@ a_flap() {
 	sleep "$1"
 	a ip link set "$EA" up
 	a ip addr add "$IP6_A/64" dev "$EA" nodad 2>/dev/null
-	wait_until 10 port_is "$RA" ACTIVE && wait_until 10 both_have_gids
+	# The peer's netdev may take a second longer, and drops what it is given until then.
+	wait_until 10 port_is "$RA" ACTIVE && wait_until 10 port_is "$RB" ACTIVE &&
+		wait_until 10 both_have_gids
 }
 
 start_rping() {
@@ -121,6 +123,8 @@ flaps() {
 	stop "$BUSY"
 	stop "$SERVER"
 	run_client "$LIMIT" true
+	# The core does not ask for a neighbour again that the stack has just given up.
+	wait_until 10 b ping -q -c 1 -W 1 "$IP_A" >/dev/null
 	pair -r "cm:$RPING_PORT" -- rping -s -a "$IP_A" -V -C 10 -- rping -c -a "$IP_A" -V -C 10
 }
 
