@@ -90,6 +90,13 @@ static bool must_kick(struct rove_qp *qp)
 	return ring_doorbell(to_rove_ctx(qp->vqp.qp.context)->db, qp->db_slot);
 }
 
+/* Sends were posted, and will be seen without it being rung for them. */
+static bool is_watched(const struct rove_qp *qp)
+{
+	smp_mb();	/* pairs with the requester's, before it looks once more */
+	return READ_ONCE(qp->hdr->sq_waits);
+}
+
 /*
  * One system call; the module looks at both queues of the QP in it. It fails when
  * the device is gone, and then nothing of what was posted will be done. The core needs a
@@ -255,7 +262,7 @@ static bool sq_submit(struct rove_qp *qp, u32 start)
 	if (qp->sq.ring.head == start)
 		return false;
 	rove_ring_submit(&qp->sq.ring);
-	return must_kick(qp);
+	return !is_watched(qp) && must_kick(qp);
 }
 
 /* ---- ibv_post_send() -------------------------------------------------------------- */

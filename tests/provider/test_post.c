@@ -907,6 +907,31 @@ TEST(doorbells)
 	teardown();
 }
 
+/* While the requester waits for answers it looks at the ring by itself. */
+TEST(sends_do_not_ring_while_it_is_no_use)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct rove_db_page zero = {};
+	struct fake_qp fq;
+	struct ibv_qp *qp;
+
+	setup();
+	qp = rts_qp(IBV_QPT_RC);
+	fq = fake_qp(qp);
+	fq.hdr->sq_waits = 1;
+	CHECK_EQ(post_send(qp, &wr), 0);
+	CHECK_EQ(wr_post(qp, &wr), 0);
+	CHECK_EQ(fake.kicks, 0);
+	CHECK_MEM(fake_db(ctx), &zero, sizeof(zero));
+	CHECK_EQ(fq.hdr->sq_prod, 2);
+	fq.hdr->sq_waits = 0;
+	fake_db(ctx)->need_wakeup = 1;
+	CHECK_EQ(post_send(qp, &wr), 0);
+	CHECK_EQ(fake.kicks, 1);
+	destroy(qp);
+	teardown();
+}
+
 TEST(no_doorbell_slot)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };

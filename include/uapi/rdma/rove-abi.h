@@ -203,7 +203,13 @@ struct rove_qp_hdr {
 	__u32 sq_cons;			/* slots that may be written again */
 	__u32 rq_cons;
 	__u32 flags;			/* enum rove_qp_flags */
-	__u32 reserved_260[13];
+	/*
+	 * Not 0: post_send need not ring. Nothing more can be sent now, and what is posted
+	 * is seen when something can. Read after the new sq_prod was published and a full
+	 * barrier.
+	 */
+	__u32 sq_waits;
+	__u32 reserved_280[12];
 };
 
 #define ROVE_QP_WQES	128		/* sizeof(struct rove_qp_hdr) */

@@ -76,9 +76,8 @@ static bool run_slot(struct rove_uctx *u, u32 slot, bool last)
 
 	rcu_read_lock();
 	qp = xa_load(&u->slots, slot);
-	if (qp) {
+	if (qp)
 		more = rove_run_doorbell(qp, last);
-	}
 	rcu_read_unlock();
 	return more;
 }

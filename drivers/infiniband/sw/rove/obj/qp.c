@@ -114,7 +114,9 @@ static void set_limits(struct rove_qp *qp, u32 send_sge)
  */
 static u32 first_slots(u32 sq_entries, u32 stride)
 {
-	return (u64)sq_entries * stride > SLOTS_GROW_MAX ? sq_entries : min(sq_entries, SLOTS_FIRST);
+	if ((u64)sq_entries * stride > SLOTS_GROW_MAX)
+		return sq_entries;
+	return min(sq_entries, SLOTS_FIRST);
 }
 
 bool rove_qp_grow(struct rove_qp *qp)
@@ -195,6 +197,7 @@ static void reset_rings(struct rove_qp *qp)
 	u8 *base = qp->mem->addr;
 
 	memset(hdr, 0, sizeof(*hdr));
+	qp->waits = false;
 	rove_ring_init(&qp->sq, &hdr->sq_prod, &hdr->sq_cons, base + qp->sq_offset, qp->sq_entries,
 		       qp->sq_stride);
 	rove_ring_init(&qp->rq, &hdr->rq_prod, &hdr->rq_cons, base + qp->rq_offset, qp->rq_entries,
@@ -390,6 +393,8 @@ void rove_qp_destroy(struct rove_qp *qp)
 	mutex_lock(&qp->mutex);
 	rove_run_lock(qp);
 	local_bh_enable();	/* the halves stay owned */
+	/* Who posts later is to learn it from its call. */
+	WRITE_ONCE(qp->hdr->sq_waits, 0);
 	mutex_unlock(&qp->mutex);
 
 	hrtimer_cancel(&qp->timer);

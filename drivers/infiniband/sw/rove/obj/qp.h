@@ -86,6 +86,7 @@ struct rove_qp {
 	struct rove_ring sq;		/* consumer side */
 	struct hrtimer timer;
 	u64 timer_armed;		/* ns; 0: not armed */
+	bool waits;			/* hdr->sq_waits */
 
 	struct task_struct *here;	/* thread in run_here(); a hint, never followed */
 	int tx_cpu;			/* what is in flight was sent from there, */

@@ -54,8 +54,8 @@ enum rove_fault rove_requester_fill(struct rove_qp *qp, const struct rove_seg *s
 		memcpy(payload, wqe->data + seg->off, seg->pkt.len);
 		return ROVE_FAULT_NONE;
 	}
-	fault = rove_sge_gather(&qp->req_half.mrs, qp->pd, wqe->sge, wqe->sqe.num, seg->off, payload,
-				seg->pkt.len, &absent);
+	fault = rove_sge_gather(&qp->req_half.mrs, qp->pd, wqe->sge, wqe->sqe.num, seg->off,
+				payload, seg->pkt.len, &absent);
 	if (unlikely(fault == ROVE_FAULT_PAGE))
 		return rove_absent_pause(&qp->req_half, &absent, ROVE_FAULT_LOCAL_PROT);
 	return fault;
@@ -324,6 +324,26 @@ static void req_reap(struct rove_qp *qp, u64 now)
 	}
 }
 
+/*
+ * Posters are told when it is no use to ring: something waits that cannot be sent yet, and
+ * an answer or the timer will come. True: when they were told otherwise, something had been
+ * posted that nobody rang for.
+ */
+static bool req_tell_posters(struct rove_qp *qp)
+{
+	bool waits = qp->uctx && rove_req_has_more(&qp->req) && rove_req_in_flight(&qp->req) &&
+		     is_reliable(qp);
+
+	if (likely(waits == qp->waits))
+		return false;
+	qp->waits = waits;
+	WRITE_ONCE(qp->hdr->sq_waits, waits);
+	if (waits)
+		return false;
+	smp_mb();	/* pairs with the poster's, before it looks whether to ring */
+	return rove_ring_pending(&qp->sq);
+}
+
 /* After whatever came in (@answer: a packet): send, complete, see what follows. */
 void rove_requester_finish(struct rove_qp *qp, bool answer, u64 now)
 {
@@ -343,7 +363,10 @@ void rove_requester_finish(struct rove_qp *qp, bool answer, u64 now)
 	rove_note_tally(qp, &req->tally);
 	if (unlikely(qp->req_half.paused))
 		return;
-	if (more || (rove_ring_pending(&qp->sq) && rove_req_slot(req)))
+	more |= rove_ring_pending(&qp->sq) && rove_req_slot(req);
+	if (!more)
+		more = req_tell_posters(qp);
+	if (more)
 		set_bit(ROVE_WORK_MORE, &qp->req_half.work);
 	req_arm_timer(qp, rove_req_deadline(req), now);
 }

@@ -232,8 +232,8 @@ static enum rove_fault resp_place_grh(struct rove_qp *qp, const struct rove_rxpk
 		memcpy(grh, ipv6_hdr(rx->skb), sizeof(struct ipv6hdr));
 	else
 		memcpy(grh + GRH_LEN - sizeof(struct iphdr), ip_hdr(rx->skb), sizeof(struct iphdr));
-	return rove_sge_scatter(&qp->resp_half.mrs, qp->recv_pd, qp->rwqe->sge, qp->rwqe->num, 0, grh,
-				sizeof(grh), absent);
+	return rove_sge_scatter(&qp->resp_half.mrs, qp->recv_pd, qp->rwqe->sge, qp->rwqe->num, 0,
+				grh, sizeof(grh), absent);
 }
 
 static enum rove_fault resp_place_rqe(struct rove_qp *qp, const struct rove_resp_act *act,
