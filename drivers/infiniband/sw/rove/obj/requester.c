@@ -4,6 +4,7 @@
  * It carries out what proto/req decides; called by the owner of the half, BH off.
  */
 #include <linux/ktime.h>
+#include <linux/rcupdate.h>
 #include <linux/smp.h>
 #include "../ip/rxpkt.h"
 #include "../mem/memwr.h"
@@ -227,18 +228,23 @@ void rove_requester_execute(struct rove_qp *qp, const struct rove_seg *seg)
 	rove_req_executed(&qp->req, seg, req_execute(qp, seg));
 }
 
-static bool req_send_samehost(struct rove_qp *qp, struct rove_qp *peer, u64 now)
+/* False: the peer is not on this host. *@more: the budget ran out first. */
+static bool req_send_samehost(struct rove_qp *qp, bool *more, u64 now)
 {
-	switch (rove_samehost_run(qp, peer, now)) {
-	case ROVE_SAMEHOST_MORE:
-		return true;
-	case ROVE_SAMEHOST_BUSY:
-		/* It may be gone without a word. */
+	enum rove_samehost how = ROVE_SAMEHOST_DONE;
+	struct rove_qp *peer;
+
+	rcu_read_lock();
+	peer = rove_samehost_peer(qp);
+	if (peer)
+		how = rove_samehost_run(qp, peer, now);
+	rcu_read_unlock();
+
+	/* It may be gone without a word. */
+	if (how == ROVE_SAMEHOST_BUSY)
 		req_arm_timer(qp, now + PEER_BUSY_NS, now);
-		return false;
-	default:
-		return false;
-	}
+	*more = how == ROVE_SAMEHOST_MORE;
+	return peer;
 }
 
 /* Return: true when the budget ran out first. */
@@ -248,14 +254,13 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	struct rove_seg seg;
 	bool more = true;
 	struct rove_batch b;
-	struct rove_qp *peer;
 	int ret = 0;
 
 	if (!rove_req_has_more(&qp->req) && !rove_req_in_flight(&qp->req))
 		return false;
-	peer = rove_samehost_peer(qp);
-	if (peer)
-		return req_send_samehost(qp, peer, now);
+	if (req_send_samehost(qp, &more, now))
+		return more;
+	more = true;
 	if (!rove_req_has_more(&qp->req) || req_keep_order(qp, answer, now))
 		return false;
 	if (qp->limits.ud)

@@ -68,10 +68,13 @@ struct rove_qp *rove_samehost_peer(struct rove_qp *qp)
 
 void rove_samehost_call(struct rove_qp *qp)
 {
-	struct rove_qp *peer = rove_qp_find(qp->resp.conf.dqpn);
+	struct rove_qp *peer;
 
+	rcu_read_lock();
+	peer = rove_qp_find(qp->resp.conf.dqpn);
 	if (peer)
 		rove_note_work(peer);
+	rcu_read_unlock();
 }
 
 static void begin(struct rove_rxpkt *rx, const struct rove_seg *seg)

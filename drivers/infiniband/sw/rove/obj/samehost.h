@@ -15,9 +15,9 @@ struct rove_qp;
  *
  * Its address must be one of this namespace, reached by the loopback device, and the QP
  * there must have its path to here: who has not yet gets packets as anybody else does,
- * and does not count them. BH off.
+ * and does not count them. BH off, RCU held.
  *
- * Return: the QP, valid until BH is on again, or NULL.
+ * Return: the QP, valid until RCU is let go, or NULL.
  */
 struct rove_qp *rove_samehost_peer(struct rove_qp *qp);
 
