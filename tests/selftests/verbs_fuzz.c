@@ -575,7 +575,6 @@ static bool open_device(const char *name)
 	return true;
 }
 
-/* The rest goes with the process, which is one more test. */
 /* Says where, since the log says only that. */
 static void crashed(int sig)
 {
@@ -586,6 +585,7 @@ static void crashed(int sig)
 	raise(sig);
 }
 
+/* The rest goes with the process, which is one more test. */
 int main(int argc, char **argv)
 {
 	unsigned int i, k, threads;

@@ -11,53 +11,46 @@
 #include "../obj/dev.h"
 #include "settings.h"
 
-static ssize_t show_bool(const bool *setting, char *buf)
+/* A switch, and where in struct rove_dev it is. */
+struct setting {
+	struct ib_port_attribute attr;
+	size_t offset;
+};
+
+static bool *value_of(struct ib_device *ib, struct ib_port_attribute *attr)
 {
-	return sysfs_emit(buf, "%d\n", READ_ONCE(*setting));
+	return (void *)rove_dev_of(ib) + container_of(attr, struct setting, attr)->offset;
 }
 
-static ssize_t store_bool(bool *setting, const char *buf, size_t count)
+static ssize_t show(struct ib_device *ib, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(*value_of(ib, attr)));
+}
+
+static ssize_t store(struct ib_device *ib, u32 port, struct ib_port_attribute *attr,
+		     const char *buf, size_t count)
 {
 	bool value;
 	int err = kstrtobool(buf, &value);
 
 	if (err)
 		return err;
-	WRITE_ONCE(*setting, value);
+	WRITE_ONCE(*value_of(ib, attr), value);
 	return count;
 }
 
-static ssize_t same_host_show(struct ib_device *ib, u32 port, struct ib_port_attribute *attr,
-			      char *buf)
-{
-	return show_bool(&rove_dev_of(ib)->same_host, buf);
-}
+#define SETTING(name)	\
+	{ { .attr = { #name, .mode = 0644 }, .show = show, .store = store },	\
+	  offsetof(struct rove_dev, name) }
 
-static ssize_t same_host_store(struct ib_device *ib, u32 port, struct ib_port_attribute *attr,
-			       const char *buf, size_t count)
-{
-	return store_bool(&rove_dev_of(ib)->same_host, buf, count);
-}
-
-static IB_PORT_ATTR_RW(same_host);
-
-static ssize_t udp_csum_show(struct ib_device *ib, u32 port, struct ib_port_attribute *attr,
-			     char *buf)
-{
-	return show_bool(&rove_dev_of(ib)->udp_csum, buf);
-}
-
-static ssize_t udp_csum_store(struct ib_device *ib, u32 port, struct ib_port_attribute *attr,
-			      const char *buf, size_t count)
-{
-	return store_bool(&rove_dev_of(ib)->udp_csum, buf, count);
-}
-
-static IB_PORT_ATTR_RW(udp_csum);
+static struct setting settings[] = {
+	SETTING(same_host),
+	SETTING(udp_csum),
+};
 
 static struct attribute *attrs[] = {
-	&ib_port_attr_same_host.attr,
-	&ib_port_attr_udp_csum.attr,
+	&settings[0].attr.attr,
+	&settings[1].attr.attr,
 	NULL,
 };
 
