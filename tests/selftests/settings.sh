@@ -78,20 +78,28 @@ over_loopback() {
 		[ "$TRAINS" -gt 200 ]
 }
 
-# toggled SETTING COMMAND...: on and off all the while.
+# toggled SETTING COMMAND...: on and off under what COMMAND does, which is done again until
+# that was often enough.
 toggled() {
-	local busy i=0 status=0
+	local busy i
 
-	"${@:2}" &
+	rm -f "$T/enough"
+	{
+		until [ -e "$T/enough" ]; do
+			"${@:2}" || exit
+		done
+	} &
 	busy=$!
-	while kill -0 "$busy" 2>/dev/null; do
-		put $((i++ % 2)) "$SETTINGS/$1"
+	for ((i = 0; i < 40; i++)); do
+		kill -0 "$busy" 2>/dev/null || break
+		put $((i % 2)) "$SETTINGS/$1"
 		sleep "0.0$((RANDOM % 9))"
 	done
-	wait "$busy" || status=1
 	put 1 "$SETTINGS/$1"
+	touch "$T/enough"
+	wait "$busy" || return
 	echo "toggled $i times"
-	[ "$i" -gt 5 ] && [ "$status" = 0 ]
+	[ "$i" = 40 ]
 }
 
 single_packets() {
