@@ -190,6 +190,16 @@ def type2(_, x, y):
     window.close()
 
 
+def send_invalidating(x, y, src, dst, length, rkey):
+    """SEND with invalidate from x to y, all well: how it was received."""
+    y.recv(2, [dst.sge()])
+    wr = SendWR(3, SEND_INV, 1 if length else 0, 0, [src.sge(length)] if length else [], SIGNALED)
+    wr.imm_data = rkey
+    x.qp.post_send(wr)
+    x.sent_well([3])
+    return y.received_well([2])[0]
+
+
 @test("a window of type 2: invalidated by the peer")
 def remote_invalidate(_, x, y):
     """SEND with invalidate, both with data and without."""
@@ -200,13 +210,7 @@ def remote_invalidate(_, x, y):
         y.sent_well([1])
         works(x, y, window, memory, 100, i)
         src.set(pattern(3000, i))
-        y.recv(2, [dst.sge()])
-        wr = SendWR(3, SEND_INV, 1 if length else 0, 0, [src.sge(length)] if length else [],
-                    SIGNALED)
-        wr.imm_data = window.rkey
-        x.qp.post_send(wr)
-        x.sent_well([3])
-        wc = y.received_well([2])[0]
+        wc = send_invalidating(x, y, src, dst, length, window.rkey)
         check(wc.wc_flags & e.IBV_WC_WITH_INV, "no flag")
         equal(wc.imm_data, window.rkey, "the key that was invalidated")
         equal(wc.byte_len, length, "length")
@@ -238,13 +242,7 @@ def invalidated_with(length):
         y.sent_well([1])
         works(x, y, window, memory, 100, 2)
         src.set(pattern(3000))
-        y.recv(2, [dst.sge()])
-        wr = SendWR(3, SEND_INV, 1 if length else 0, 0, [src.sge(length)] if length else [],
-                    SIGNALED)
-        wr.imm_data = window.rkey
-        x.qp.post_send(wr)
-        x.sent_well([3])
-        equal(y.received_well([2])[0].byte_len, length, "length")
+        equal(send_invalidating(x, y, src, dst, length, window.rkey).byte_len, length, "length")
         same(dst.get(), pattern(3000)[:length] + bytes(3000 - length), "data")
         denied(x, memory.addr, window.rkey)
         window.close()

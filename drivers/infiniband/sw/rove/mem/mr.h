@@ -170,7 +170,7 @@ enum rove_fault rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len);
  * rove_mr_pieces() - where a range lies that rove_mr_find() checked
  * @pieces: room for @max
  *
- * Readable until rove_mr_put().
+ * Readable as long as the reference to the region is held.
  *
  * Return: how many pieces it has; 0: more than @max, or it is not always there.
  */

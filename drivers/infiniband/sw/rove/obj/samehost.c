@@ -93,23 +93,30 @@ static void set_piece(struct rove_rxpkt *rx, const void *p, u32 len)
 	rx->pieces = 1;
 }
 
-/* The payload where it lies, if that is one region. False: it has to be gathered. */
-static bool direct(struct rove_rxpkt *rx, struct rove_mr *mr, u64 va, u32 len)
+/*
+ * The payload where it lies, if that is a region that the half keeps until it is let go.
+ * False: it has to be gathered.
+ */
+static bool direct(struct rove_rxpkt *rx, struct rove_mr_view *view, struct rove_mr *mr, u64 va,
+		   u32 len)
 {
-	rx->pieces = rove_mr_pieces(mr, va, len, rx->piece_of, ARRAY_SIZE(rx->piece_of));
+	rx->pieces = 0;
+	if (mr == view->last)
+		rx->pieces = rove_mr_pieces(mr, va, len, rx->piece_of, ARRAY_SIZE(rx->piece_of));
+	rove_mr_leave(view, mr);
 	return rx->pieces;
 }
 
-/*
- * Where the payload of a request is. *@mr: to be given back when it was copied, or NULL.
- */
+/* Where the payload of a request is. */
 static enum rove_fault find_request(struct rove_qp *qp, const struct rove_seg *seg,
-				    struct rove_rxpkt *rx, struct rove_mr **mr)
+				    struct rove_rxpkt *rx)
 {
 	const struct rove_swqe *wqe = rove_req_wqe(&qp->req, seg->wqe);
+	struct rove_mr_view *view = &qp->req_half.mrs;
 	u8 *bounce = this_cpu_ptr(&bounces)->bytes;
 	const struct rove_sge *sge = wqe->sge;
 	enum rove_fault fault;
+	struct rove_mr *mr;
 
 	if (seg->source == ROVE_SEG_WQE && wqe->sqe.flags & ROVE_WR_INLINE) {
 		set_piece(rx, wqe->data + seg->off, seg->pkt.len);
@@ -117,14 +124,12 @@ static enum rove_fault find_request(struct rove_qp *qp, const struct rove_seg *s
 	}
 	if (seg->source == ROVE_SEG_WQE && seg->pkt.len && wqe->sqe.num == 1 &&
 	    sge->lkey != ROVE_LKEY_NULL) {
-		*mr = rove_mr_use(&qp->req_half.mrs, sge->lkey, qp->pd, 0, 0, sge->addr + seg->off,
-				  seg->pkt.len);
-		if (!*mr)
+		mr = rove_mr_use(view, sge->lkey, qp->pd, 0, 0, sge->addr + seg->off,
+				 seg->pkt.len);
+		if (!mr)
 			return ROVE_FAULT_LOCAL_PROT;
-		if (direct(rx, *mr, sge->addr + seg->off, seg->pkt.len))
+		if (direct(rx, view, mr, sge->addr + seg->off, seg->pkt.len))
 			return ROVE_FAULT_NONE;
-		rove_mr_leave(&qp->req_half.mrs, *mr);
-		*mr = NULL;
 	}
 	fault = rove_requester_fill(qp, seg, bounce);
 	set_piece(rx, bounce, seg->pkt.len);
@@ -133,20 +138,20 @@ static enum rove_fault find_request(struct rove_qp *qp, const struct rove_seg *s
 
 /* The same for an answer; the data of a READ. */
 static enum rove_fault find_answer(struct rove_qp *peer, const struct rove_seg *seg,
-				   struct rove_rxpkt *rx, struct rove_mr **mr)
+				   struct rove_rxpkt *rx)
 {
+	struct rove_mr_view *view = &peer->resp_half.mrs;
 	u8 *bounce = this_cpu_ptr(&bounces)->bytes;
 	enum rove_fault fault;
+	struct rove_mr *mr;
 
 	if (seg->source == ROVE_SEG_MR && seg->pkt.len && likely(!peer->xrcd)) {
-		*mr = rove_mr_use(&peer->resp_half.mrs, seg->rkey, peer->remote_pd, peer->qpn,
-				  IB_ACCESS_REMOTE_READ, seg->va, seg->pkt.len);
-		if (!*mr)
+		mr = rove_mr_use(view, seg->rkey, peer->remote_pd, peer->qpn,
+				 IB_ACCESS_REMOTE_READ, seg->va, seg->pkt.len);
+		if (!mr)
 			return ROVE_FAULT_REQ_ACCESS;
-		if (direct(rx, *mr, seg->va, seg->pkt.len))
+		if (direct(rx, view, mr, seg->va, seg->pkt.len))
 			return ROVE_FAULT_NONE;
-		rove_mr_leave(&peer->resp_half.mrs, *mr);
-		*mr = NULL;
 	}
 	fault = rove_responder_fill(peer, seg, bounce);
 	set_piece(rx, bounce, seg->pkt.len);
@@ -176,21 +181,18 @@ static void count(struct rove_qp *from, struct rove_qp *to, const struct moved *
 static bool give_request(struct rove_qp *qp, struct rove_qp *peer, const struct rove_seg *seg,
 			 struct moved *m, u64 now)
 {
-	struct rove_mr *mr = NULL;
 	struct rove_rxpkt rx;
 	enum rove_fault fault;
 	bool taken;
 
 	begin(&rx, seg);
-	fault = find_request(qp, seg, &rx, &mr);
+	fault = find_request(qp, seg, &rx);
 	if (unlikely(fault)) {
 		rove_req_seg_failed(&qp->req, seg, fault);
 		return fault != ROVE_FAULT_PAGE;
 	}
 	trace_rove_packet_sent(qp->qpn, &seg->pkt);
 	taken = rove_responder_packet(peer, &rx, now);
-	if (mr)
-		rove_mr_leave(&qp->req_half.mrs, mr);
 	if (likely(taken))
 		add(m, &rx);
 	else
@@ -201,13 +203,12 @@ static bool give_request(struct rove_qp *qp, struct rove_qp *peer, const struct 
 static bool give_answer(struct rove_qp *qp, struct rove_qp *peer, const struct rove_seg *seg,
 			struct moved *m, u64 now)
 {
-	struct rove_mr *mr = NULL;
 	struct rove_rxpkt rx;
 	enum rove_fault fault;
 	bool taken;
 
 	begin(&rx, seg);
-	fault = find_answer(peer, seg, &rx, &mr);
+	fault = find_answer(peer, seg, &rx);
 	if (unlikely(fault)) {
 		rove_resp_seg_failed(&peer->resp, seg, fault);
 		return fault != ROVE_FAULT_PAGE;
@@ -215,8 +216,6 @@ static bool give_answer(struct rove_qp *qp, struct rove_qp *peer, const struct r
 	trace_rove_packet_sent(peer->qpn, &seg->pkt);
 	trace_rove_ack_sent(peer->qpn, &seg->pkt);
 	taken = rove_requester_packet(qp, &rx, now);
-	if (mr)
-		rove_mr_leave(&peer->resp_half.mrs, mr);
 	if (likely(taken))
 		add(m, &rx);
 	else
