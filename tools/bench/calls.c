@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Microseconds of a system call (getppid), and of asking a kernel thread
+ * through a mapped page: see limit/rove_limit.c.
+ *
+ *	calls syscall | doorbell
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static double syscalls(int count)
+{
+	double begin = now_us();
+	int i;
+
+	for (i = 0; i < count; i++)
+		syscall(SYS_getppid);
+	return (now_us() - begin) / count;
+}
+
+/* Less than 0 if there is no such page, or nobody answers. */
+static double doorbells(uint32_t count)
+{
+	int fd = open("/dev/rove_limit", O_RDWR);
+	volatile uint32_t *page;
+	double begin;
+	uint32_t i;
+
+	if (fd < 0)
+		return -1;
+	page = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -1;
+	/* The thread has to get a CPU first. */
+	begin = now_us();
+	for (i = 0; i <= count; i++) {
+		page[0] = i + 1;
+		while (page[1] != i + 1) {
+			if (now_us() - begin > 10e6)
+				return -1;
+		}
+		if (!i)
+			begin = now_us();
+	}
+	return (now_us() - begin) / count;
+}
+
+int main(int argc, char **argv)
+{
+	double us = -1;
+
+	if (argc == 2 && !strcmp(argv[1], "syscall"))
+		us = syscalls(20000);
+	else if (argc == 2 && !strcmp(argv[1], "doorbell"))
+		us = doorbells(200000);
+	if (us < 0) {
+		fprintf(stderr, "usage: calls syscall | doorbell (with rove_limit loaded)\n");
+		return 1;
+	}
+	printf("%.3f\n", us);
+	return 0;
+}
