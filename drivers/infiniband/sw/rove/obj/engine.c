@@ -20,6 +20,7 @@
  * all that a kernel thread needs, then by going to another CPU, and when there is
  * none to itself it goes back to sleep, for longer and longer.
  */
+#include <linux/bitmap.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -93,37 +94,54 @@ static void put_back(struct rove_uctx *u, unsigned int word, unsigned long rung)
 }
 
 /*
- * Takes up to CONTEXT_CAP rung bits of one context, fewer if somebody else wants
- * the CPU; those that it leaves stay rung. @last: takes all, and leaves none. What
+ * Runs the QPs whose bits are rung in one word, @first before the others. False: the cap is
+ * reached, or somebody else wants the CPU; those that are left stay rung, and come first the
+ * next time.
+ */
+static bool look_at_word(struct rove_uctx *u, unsigned int word, unsigned int first, bool last,
+			 unsigned int *done)
+{
+	unsigned long rung, left;
+	unsigned int b;
+
+	clear_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
+	rung = xchg(&u->db->rung[word], 0);
+	left = rung;
+	for_each_set_bit_wrap(b, &rung, 64, first) {
+		if (*done && !last && (*done >= CONTEXT_CAP || need_resched())) {
+			u->look_at = word * 64 + b;
+			put_back(u, word, left);
+			return false;
+		}
+		if (!run_slot(u, word * 64 + b, last))
+			left &= ~BIT(b);
+		(*done)++;
+	}
+	if (left)
+		put_back(u, word, left);
+	return true;
+}
+
+/*
+ * Takes up to CONTEXT_CAP rung bits of one context; @last: takes all, and leaves none. What
  * is in the page is the user's: bits of QPs that are not there are ignored.
  */
 static bool look(struct rove_uctx *u, bool last)
 {
-	unsigned long bits, rung, left;
-	unsigned int s, w, word, b, done = 0;
+	unsigned int first = u->look_at, word, s, done = 0;
+	u64 summary[ARRAY_SIZE(u->db->summary)], any = 0;
+	DECLARE_BITMAP(words, ROVE_DB_WORDS);
 
-	for (s = 0; s < ARRAY_SIZE(u->db->summary); s++) {
-		if (!READ_ONCE(u->db->summary[s]))
-			continue;
-		bits = xchg(&u->db->summary[s], 0);
-		for_each_set_bit(w, &bits, 64) {
-			word = s * 64 + w;
-			if (word >= ROVE_DB_WORDS)
-				break;
-			rung = xchg(&u->db->rung[word], 0);
-			left = 0;
-			for_each_set_bit(b, &rung, 64) {
-				if (done && !last && (done >= CONTEXT_CAP || need_resched())) {
-					left |= rung & ~(BIT(b) - 1);
-					break;
-				}
-				if (run_slot(u, word * 64 + b, last))
-					left |= BIT(b);
-				done++;
-			}
-			if (left)
-				put_back(u, word, left);
-		}
+	for (s = 0; s < ARRAY_SIZE(summary); s++) {
+		summary[s] = READ_ONCE(u->db->summary[s]);
+		any |= summary[s];
+	}
+	if (!any)
+		return false;
+	bitmap_from_arr64(words, summary, ROVE_DB_WORDS);
+	for_each_set_bit_wrap(word, words, ROVE_DB_WORDS, first / 64) {
+		if (!look_at_word(u, word, word == first / 64 ? first % 64 : 0, last, &done))
+			break;
 	}
 	return done;
 }

@@ -19,6 +19,7 @@ struct rove_uctx {
 	struct rove_db_page *db;	/* mem->addr */
 	struct xarray slots;		/* doorbell slot -> QP; engine under RCU */
 	struct list_head engine_node;	/* engine's list; under its mutex */
+	unsigned int look_at;		/* slot that comes first; the engine's, under its mutex */
 	struct rdma_user_mmap_entry *mmap;	/* verbs/ */
 };
 
