@@ -160,12 +160,30 @@ static void req_arm_timer(struct rove_qp *qp, u64 deadline, u64 now)
 }
 
 /*
+ * UC towards another namespace of this machine: the peer is one of ours, and what it
+ * expects next tells whether anything is still on its way.
+ */
+static bool has_arrived(const struct rove_qp *qp)
+{
+	const struct rove_qp *peer;
+	bool all;
+
+	rcu_read_lock();
+	peer = rove_qp_find(qp->req.conf.dqpn);
+	all = peer && peer->type == IB_QPT_UC && READ_ONCE(peer->resp.conf.dqpn) == qp->qpn &&
+	      READ_ONCE(peer->resp.epsn) == qp->req.max_psn;
+	rcu_read_unlock();
+	return all;
+}
+
+/*
  * Packets that two CPUs send can overtake each other: in the queues of a device,
  * or on a virtual one, which has none, in those of the CPUs. So while something
  * is in flight, what follows takes the same way: another queue is not chosen, and
  * for a device without queues only the CPU that began goes on. It does so when it
  * takes the answer; if another one does (@answer), it is asked to. A timer is for
- * answers that are lost. UC and UD get no answers: that CPU is asked at once.
+ * answers that are lost. UC gets no answers: that CPU is asked at once. UD knows no
+ * order.
  *
  * Return: true if nothing is to be sent here.
  */
@@ -178,11 +196,11 @@ static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
 
 	if (likely(qp->tx_cpu == cpu))
 		goto here;
-	/* Each datagram has a route of its own, mostly over the link's netdev. */
-	if (qp->limits.ud)
-		out = qp->dev->ndev;
-	if ((!rove_req_in_flight(&qp->req) && !silent) || now - qp->tx_time > TX_SETTLED_NS ||
-	    !out) {
+	if (silent ? qp->limits.ud || has_arrived(qp) : !rove_req_in_flight(&qp->req)) {
+		qp->tx_cpu = cpu;
+		goto here;
+	}
+	if (now - qp->tx_time > TX_SETTLED_NS || !out) {
 		qp->tx_cpu = cpu;
 		goto here;
 	}
