@@ -161,14 +161,17 @@ class Driver:
             else (lambda pid: listens(pid, PERFTEST_PORT))
         return self.pair(commands[0], [*before, *commands[1], "10.0.0.1"], ready)
 
-    def figures(self, tool, *options):
+    def last_line(self, out):
         """The numbers of the last line of results."""
-        out = self.perftest(tool, *options)
         lines = [line.split() for line in out.splitlines()
-                 if re.match(r"^ *\d+ +\d+ +[\d.]+", line)]
+                 if re.match(r"^ *\d+ +\d+ +[\d.]+ ", line)]
         if not lines:
-            raise RuntimeError(f"{self.kind}: no figures in what {tool} printed:\n{out}")
+            raise RuntimeError(f"{self.kind}: no figures in\n{out}")
         return [float(word) for word in lines[-1]]
+
+    def figures(self, tool, *options):
+        """The numbers that a tool ends with."""
+        return self.last_line(self.perftest(tool, *options))
 
     def messages(self, tool, size, *options):
         """In a second. Counted, since perftest's own figures take its word for the rate of
@@ -188,11 +191,12 @@ class Driver:
             raise RuntimeError(f"{self.kind}: no figures in what {tool} printed:\n{out}")
         return values
 
-    def system_calls(self, seconds):
-        """That a client of ib_write_bw makes in so many seconds, with all set-up."""
-        out = self.perftest("ib_write_bw", "-s", "8", "-D", str(seconds), "-f", "0",
+    def system_calls(self):
+        """That a client of ib_write_bw makes for 1000 messages, with all set-up."""
+        out = self.perftest("ib_write_bw", "-s", "8", "-D", "2", "-f", "0",
                             before=["strace", "-f", "-c", "-U", "calls,name"])
-        return int(re.search(r"^ *(\d+) total$", out, re.MULTILINE)[1])
+        calls = int(re.search(r"^ *(\d+) total$", out, re.MULTILINE)[1])
+        return calls * 1000 / self.last_line(out)[1]
 
     def many_qps(self, *options):
         """What many prints: see many.c."""

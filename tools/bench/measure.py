@@ -12,6 +12,7 @@ figure the median is shown.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -152,6 +153,15 @@ def all_curves(drivers):
     return out
 
 
+def machine():
+    """What it was measured on."""
+    kernel = os.uname()
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        found = re.search(r"^(?:host|model name)\s*: (.*)", file.read(), re.MULTILINE)
+    return f"Linux {kernel.release} ({kernel.machine}), {os.cpu_count()} CPUs" + \
+        (f", on {found[1]}" if found else "")
+
+
 def make(driver):
     """With its module."""
     if driver.kind != "rove":
@@ -182,6 +192,7 @@ def measured(args, folder):
         "rows": [vars(row) for figure in figures + fixed for row in figure.rows],
         "results": results.values,
         "rounds": args.rounds,
+        "machine": machine(),
         "getppid_us": getppid,
         "kernel": kernel,
         "curves": lines,

@@ -204,7 +204,7 @@ static void queue_notify(struct rove_cq *cq)
 		return;
 	cq->queued = true;
 	rove_cq_get(cq);
-	if (cq->vector == smp_processor_id() || !cpu_online(cq->vector)) {
+	if (cq->user || cq->vector == smp_processor_id() || !cpu_online(cq->vector)) {
 		n = this_cpu_ptr(&notify_cpus);
 		llist_add(&cq->notify_node, &n->list);
 		tasklet_schedule(&n->tasklet);

@@ -270,6 +270,14 @@ static int engine_thread(void *arg)
 	return 0;
 }
 
+/* It spins without work for @patience ns, within limits. */
+static void wake(struct rove_engine *e, u64 patience)
+{
+	WRITE_ONCE(e->patience, clamp_t(u64, patience, SPIN_MIN_NS, SPIN_MAX_NS));
+	rove_stat_add_any(e->dev->stats, ROVE_STAT_WAKEUPS, 1);
+	wake_up_process(e->task);
+}
+
 void rove_engine_kicked(struct rove_engine *e)
 {
 	u64 now;
@@ -287,10 +295,18 @@ void rove_engine_kicked(struct rove_engine *e)
 		return;
 
 	WRITE_ONCE(e->kicks, 0);
-	WRITE_ONCE(e->patience, clamp_t(u64, now - READ_ONCE(e->window_start), SPIN_MIN_NS,
-					SPIN_MAX_NS));
-	rove_stat_add_any(e->dev->stats, ROVE_STAT_WAKEUPS, 1);
-	wake_up_process(e->task);
+	wake(e, now - READ_ONCE(e->window_start));
+}
+
+void rove_engine_try(struct rove_engine *e)
+{
+	if (READ_ONCE(e->asleep) && (s64)(ktime_get_ns() - READ_ONCE(e->leave_until)) >= 0)
+		wake(e, 0);
+}
+
+bool rove_engine_is_asleep(const struct rove_engine *e)
+{
+	return READ_ONCE(e->asleep);
 }
 
 void rove_engine_add(struct rove_engine *e, struct rove_uctx *u)

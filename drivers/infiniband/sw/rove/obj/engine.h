@@ -3,6 +3,8 @@
 #ifndef ROVE_OBJ_ENGINE_H
 #define ROVE_OBJ_ENGINE_H
 
+#include <linux/types.h>
+
 struct rove_dev;
 struct rove_engine;
 struct rove_uctx;
@@ -20,5 +22,9 @@ void rove_engine_remove(struct rove_engine *e, struct rove_uctx *u);
  * to see whether there is a CPU for it. Any context.
  */
 void rove_engine_kicked(struct rove_engine *e);
+/* The same at once, but for the time that it is left alone. Any context. */
+void rove_engine_try(struct rove_engine *e);
+/* Posters have been told to call. A hint: it may change at any time. */
+bool rove_engine_is_asleep(const struct rove_engine *e);
 
 #endif /* ROVE_OBJ_ENGINE_H */

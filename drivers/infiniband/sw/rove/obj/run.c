@@ -21,6 +21,7 @@
 #include "responder.h"
 #include "run.h"
 #include "samehost.h"
+#include "uctx.h"
 
 /* Sections that a kick or the engine spends on one QP at a time. */
 #define BATCHES		8
@@ -333,10 +334,13 @@ static bool run_here(struct rove_qp *qp, unsigned int stat)
 
 void rove_run_kick(struct rove_qp *qp)
 {
+	u64 start = ktime_get_ns();
+
 	rove_engine_kicked(qp->dev->engine);
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
 	if (run_here(qp, ROVE_STAT_KICKS))
 		rove_note_work(qp);
+	rove_watch_kicked(qp->uctx, start, ktime_get_ns());
 }
 
 bool rove_run_doorbell(struct rove_qp *qp, bool last)

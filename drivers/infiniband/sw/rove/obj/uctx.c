@@ -14,12 +14,14 @@ int rove_uctx_init(struct rove_uctx *u, struct rove_dev *dev)
 	u->db = u->mem->addr;
 	u->dev = dev;
 	xa_init_flags(&u->slots, XA_FLAGS_ALLOC);
+	rove_watch_init(u);
 	rove_engine_add(dev->engine, u);
 	return 0;
 }
 
 void rove_uctx_exit(struct rove_uctx *u)
 {
+	rove_watch_exit(u);
 	rove_engine_remove(u->dev->engine, u);
 	xa_destroy(&u->slots);
 	rove_area_put(u->mem);

@@ -7,6 +7,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rove-abi.h>
+#include "watch.h"
 
 struct rove_area;
 struct rove_dev;
@@ -20,6 +21,7 @@ struct rove_uctx {
 	struct xarray slots;		/* doorbell slot -> QP; engine under RCU */
 	struct list_head engine_node;	/* engine's list; under its mutex */
 	unsigned int look_at;		/* slot that comes first; the engine's, under its mutex */
+	struct rove_watch watch;
 	struct rdma_user_mmap_entry *mmap;	/* verbs/ */
 };
 
