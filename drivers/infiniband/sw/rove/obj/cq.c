@@ -2,9 +2,11 @@
 /*
  * Completion queues.
  *
- * Handlers (completion and overflow) run from a tasklet of the CPU that is the CQ's
- * completion vector, or if it is not there of the CPU that wrote the completion:
- * never inside a verb, with no lock held, one at a time for each CQ.
+ * Handlers (completion and overflow) run from a tasklet: never inside a verb, with no
+ * lock held, one at a time for each CQ. For the kernel's own users that is one of the CPU
+ * that is the CQ's completion vector, where they have laid out their work; for others, whose
+ * handler does no more than wake a thread, and where that CPU is not there, of the CPU that
+ * wrote the completion.
  * A CQ waits on at most one list; while its handler runs it may be queued once
  * more, and whoever finds the handler running leaves the work to it.
  */
@@ -272,6 +274,16 @@ void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solic
 		moderate(cq);
 	}
 	spin_unlock(&cq->lock);
+}
+
+bool rove_cq_is_armed(struct rove_cq *cq)
+{
+	bool armed;
+
+	spin_lock_bh(&cq->lock);
+	armed = rove_cq_ring_is_armed(&cq->ring);
+	spin_unlock_bh(&cq->lock);
+	return armed;
 }
 
 bool rove_cq_poll(struct rove_cq *cq, struct rove_cqe *cqe)

@@ -25,7 +25,7 @@ struct rove_cq {
 	bool user;
 	bool overflow;			/* a completion was lost; under lock */
 	bool overflow_told;		/* under lock; or nobody wants to be told */
-	int vector;			/* the handler runs on that CPU, if it is online */
+	int vector;			/* a kernel user's handler runs on that CPU */
 	spinlock_t lock;		/* BH off: ring (module side), ib, notify state */
 	struct rove_cq_ring ring;	/* module side */
 	spinlock_t poll_lock;		/* irqsave: consumer side of a kernel CQ */
@@ -89,6 +89,9 @@ void rove_cq_put(struct rove_cq *cq);	/* NULL is fine */
  * the handler itself is called from softirq, never from here.
  */
 void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solicited);
+
+/* Somebody means to sleep until the next completion. A hint. Process context. */
+bool rove_cq_is_armed(struct rove_cq *cq);
 
 /* ib_poll_cq() and ib_req_notify_cq() of kernel CQs; any context. */
 bool rove_cq_poll(struct rove_cq *cq, struct rove_cqe *cqe);

@@ -14,6 +14,7 @@
 #include "../wire/opcode.h"
 #include "absent.h"
 #include "batch.h"
+#include "cq.h"
 #include "engine.h"
 #include "half.h"
 #include "note.h"
@@ -332,11 +333,18 @@ static bool run_here(struct rove_qp *qp, unsigned int stat)
 	return true;
 }
 
+static bool is_awaited(struct rove_cq *cq)
+{
+	return cq && rove_cq_is_armed(cq);
+}
+
 void rove_run_kick(struct rove_qp *qp)
 {
 	u64 start = ktime_get_ns();
 
-	rove_engine_kicked(qp->dev->engine);
+	/* Who is going to sleep is woken from its own CPU sooner than by the engine's. */
+	if (!is_awaited(qp->send_cq) && !is_awaited(qp->recv_cq))
+		rove_engine_kicked(qp->dev->engine);
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
 	if (run_here(qp, ROVE_STAT_KICKS))
 		rove_note_work(qp);

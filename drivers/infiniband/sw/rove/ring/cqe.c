@@ -49,6 +49,11 @@ bool rove_cq_ring_fire(struct rove_cq_ring *r, bool solicited)
 	return true;
 }
 
+bool rove_cq_ring_is_armed(const struct rove_cq_ring *r)
+{
+	return READ_ONCE(r->hdr->arm) >> ARM_SHIFT != r->armed;
+}
+
 bool rove_cq_ring_move(struct rove_cq_ring *r, void *area, u32 entries)
 {
 	struct rove_cq_ring to;

@@ -52,6 +52,9 @@ bool rove_cq_ring_put(struct rove_cq_ring *r, const struct rove_cqe *cqe);
  */
 bool rove_cq_ring_fire(struct rove_cq_ring *r, bool solicited);
 
+/* Module: the consumer has asked to be told, and was not told yet. A hint. */
+bool rove_cq_ring_is_armed(const struct rove_cq_ring *r);
+
 /**
  * rove_cq_ring_move() - module: go on in another area
  * @area: zeroed; of @entries
