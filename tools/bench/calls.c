@@ -36,7 +36,7 @@ static double syscalls(int count)
 static double doorbells(uint32_t count)
 {
 	int fd = open("/dev/rove_limit", O_RDWR);
-	volatile uint32_t *page;
+	uint32_t *page;
 	double begin;
 	uint32_t i;
 
@@ -48,8 +48,8 @@ static double doorbells(uint32_t count)
 	/* The thread has to get a CPU first. */
 	begin = now_us();
 	for (i = 0; i <= count; i++) {
-		page[0] = i + 1;
-		while (page[1] != i + 1) {
+		__atomic_store_n(&page[0], i + 1, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&page[1], __ATOMIC_ACQUIRE) != i + 1) {
 			if (now_us() - begin > 10e6)
 				return -1;
 		}

@@ -294,7 +294,8 @@ static void run(struct end *from, const struct end *to)
 			take(wc, got, flows);
 		}
 	}
-	printf("%.1f %.1f %.1f\n", sum / (end - begin), least / (end - begin), most / (end - begin));
+	end -= begin;
+	printf("%.1f %.1f %.1f\n", sum / end, least / end, most / end);
 	free(flows);
 }
 
@@ -325,15 +326,33 @@ int main(int argc, char **argv)
 
 	while ((opt = getopt(argc, argv, "eq:s:d:b:t:g:i:")) != -1) {
 		switch (opt) {
-		case 'e': events = 1; break;
-		case 'q': qps = atoi(optarg); break;
-		case 's': bytes = atoi(optarg); break;
-		case 'd': depth = atoi(optarg); break;
-		case 'b': buffer_bytes = atoi(optarg); break;
-		case 't': seconds = atoi(optarg); break;
-		case 'g': gid_index = atoi(optarg); break;
-		case 'i': idle = 1; qps = atoi(optarg); break;
-		default: return 2;
+		case 'e':
+			events = 1;
+			break;
+		case 'i':
+			idle = 1;
+			qps = atoi(optarg);
+			break;
+		case 'q':
+			qps = atoi(optarg);
+			break;
+		case 's':
+			bytes = atoi(optarg);
+			break;
+		case 'd':
+			depth = atoi(optarg);
+			break;
+		case 'b':
+			buffer_bytes = atoi(optarg);
+			break;
+		case 't':
+			seconds = atoi(optarg);
+			break;
+		case 'g':
+			gid_index = atoi(optarg);
+			break;
+		default:
+			return 2;
 		}
 	}
 	if (argc - optind != 2 || !qps || !bytes || bytes > buffer_bytes || depth < SIGNAL_EACH) {
