@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# What can be set of a link, and that it applies: the way to a peer on the same host, and
-# UDP checksums.
+# What can be set of a link, and that it applies: the way to a peer on the same host, UDP
+# checksums, who sees what is posted.
 
 # shellcheck source=/dev/null
 . "$(dirname "$0")/lib.sh"
@@ -125,6 +125,75 @@ checksums() {
 	[ "$(tcpdump -nr "$T/dump" "udp[6:2] = 0" 2>/dev/null | grep -c UDP)" = "$wanted" ]
 }
 
+# ---- doorbells
+
+engine_settings() {
+	local name engine=rove-$EA
+
+	[ "$(cat "$SETTINGS/doorbell" "$SETTINGS/spin_us" | tr '\n' ' ')" = "auto 0 " ] || return
+	for name in doorbell:on doorbell: spin_us:1000001 spin_us:-1 engine_cpus: engine_cpus:x \
+		engine_cpus:100000; do
+		refuses "${name#*:}" "$SETTINGS/${name%%:*}" || return
+	done
+	with spin_us 500 grep -qx 500 "$SETTINGS/spin_us" || return
+	with engine_cpus 1 grep -qx 1 "$SETTINGS/engine_cpus" || return
+	with engine_cpus 1 runs_on 1 "$engine" && runs_on "$(cat "$SETTINGS/engine_cpus")" "$engine"
+}
+
+# runs_on CPUS NAME: that thread may use just those.
+runs_on() {
+	[ "$(sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$(pgrep -x "$2")/status")" = "$1" ]
+}
+
+# posts_with MODE: how many doorbells and kicks a thousand WRITEs of A took.
+posts_with() {
+	local rung kicked
+
+	rung=$(counter "$RA" doorbells)
+	kicked=$(counter "$RA" kicks)
+	with doorbell "$1" pair -- ib_write_bw -F -d "$RB" -x "$GID_B" -n 1000 \
+		-- ib_write_bw -F -d "$RA" -x "$GID_A" -n 1000 "$IP_B" || return
+	RUNG=$(($(counter "$RA" doorbells) - rung))
+	KICKED=$(($(counter "$RA" kicks) - kicked))
+	echo "$1: rung $RUNG, kicked $KICKED"
+}
+
+# The client is to be A.
+from_a() {
+	local -a at=("${AT_A[@]}")
+
+	AT_A=("${AT_B[@]}")
+	AT_B=("${at[@]}")
+	"$@"
+}
+
+inline() {
+	posts_with inline && [ "$RUNG" = 0 ] && [ "$KICKED" -gt 0 ]
+}
+
+# It has to take over first.
+polled() {
+	posts_with poll && [ "$RUNG" -gt 0 ] && [ "$KICKED" -le 1 ]
+}
+
+modes_under_traffic() {
+	local -a modes=(auto inline poll)
+	local busy i
+
+	pingpong -n 20000 -s 2048 &
+	busy=$!
+	for ((i = 0; i < 60; i++)); do
+		put "${modes[RANDOM % 3]}" "$SETTINGS/doorbell"
+		put "$((RANDOM % 300))" "$SETTINGS/spin_us"
+		put "$((RANDOM % 2))" "$SETTINGS/engine_cpus"
+		sleep "0.0$((RANDOM % 9))"
+	done
+	put auto "$SETTINGS/doorbell"
+	put 0 "$SETTINGS/spin_us"
+	put 0-1 "$SETTINGS/engine_cpus"
+	wait "$busy"
+}
+
 t "all is on; what is no switch is refused" defaults
 t "to itself: called, nothing goes to the stack" itself called
 t "to itself with same_host off: over the loopback netdev" itself with same_host 0 over_loopback
@@ -134,5 +203,9 @@ t "udp_csum on: a checksum in each packet" apart checksums 0
 t "udp_csum off: none" apart with udp_csum 0 checksums 20
 t "udp_csum off: single packets" apart with udp_csum 0 single_packets
 t "udp_csum switched under traffic" toggled udp_csum pingpong -n 3000 -s 65536
+t "who sees posts, where and how long: taken and refused" engine_settings
+t "doorbell inline: calls only" from_a inline
+t "doorbell poll: no calls" from_a polled
+t "doorbell, CPUs and spinning changed under traffic" modes_under_traffic
 t "nothing is left" leaves_nothing
 run_tests

@@ -143,6 +143,8 @@ static const char *own_name(enum rove_stat i)
 		return "kicks";
 	case ROVE_STAT_WAKEUPS:
 		return "wakeups";
+	case ROVE_STAT_WATCHES:
+		return "watches";
 	case ROVE_STAT_CQ_OVERFLOW:
 		return "cq_overflow";
 	case ROVE_STAT_PAGE_FAULTS:

@@ -18,6 +18,7 @@ enum rove_stat {
 	ROVE_STAT_DOORBELLS,		/* found rung by the engine */
 	ROVE_STAT_KICKS,		/* system calls */
 	ROVE_STAT_WAKEUPS,		/* of the engine */
+	ROVE_STAT_WATCHES,		/* a timer found work in its place */
 	ROVE_STAT_CQ_OVERFLOW,
 	ROVE_STAT_PAGE_FAULTS,		/* of regions with on-demand paging: fetched, */
 	ROVE_STAT_PAGE_INVALIDATIONS,	/* taken away by the memory manager, */

@@ -61,6 +61,9 @@ struct rove_engine {
 	struct mutex lock;		/* contexts; held while they are looked at */
 	struct list_head contexts;
 	bool asleep;
+	struct cpumask cpus;		/* where it may run; under lock */
+	enum rove_doorbell_mode mode;
+	u32 spin_us;			/* instead of patience; 0: not set */
 	u64 backoff;			/* ns; the thread's */
 	u64 leave_until;		/* ns; not woken before */
 	u64 patience;			/* ns to spin without work */
@@ -170,6 +173,13 @@ static void tell_posters(struct rove_engine *e, u32 need_wakeup)
 	smp_mb();	/* (A) */
 }
 
+static u64 patience(const struct rove_engine *e)
+{
+	u32 us = READ_ONCE(e->spin_us);
+
+	return us ? us * NSEC_PER_USEC : READ_ONCE(e->patience);
+}
+
 /* Until there is no work for a while (true), or another task wants the CPU. */
 static bool spin(struct rove_engine *e)
 {
@@ -179,33 +189,41 @@ static bool spin(struct rove_engine *e)
 		now = ktime_get_ns();
 		if (look_at_all(e, false))
 			last = now;
-		if (now - last > READ_ONCE(e->patience) || kthread_should_stop())
+		if (kthread_should_stop())
 			return true;
-		if (need_resched() || !single_task_running())
-			return false;
+		switch (READ_ONCE(e->mode)) {
+		case ROVE_DOORBELL_POLL:
+			cond_resched();
+			break;
+		case ROVE_DOORBELL_INLINE:
+			return true;
+		default:
+			if (now - last > patience(e))
+				return true;
+			if (need_resched() || !single_task_running())
+				return false;
+		}
 		cpu_relax();
 	}
 }
 
 /* To any other CPU that the thread may use; it may come back later. */
-static void move_away(void)
+static void move_away(struct rove_engine *e)
 {
-	cpumask_var_t was, others;
+	cpumask_var_t others;
 
-	if (!alloc_cpumask_var(&was, GFP_KERNEL))
+	if (!alloc_cpumask_var(&others, GFP_KERNEL))
 		return;
-	if (alloc_cpumask_var(&others, GFP_KERNEL)) {
-		cpumask_copy(was, current->cpus_ptr);
-		if (cpumask_andnot(others, was, cpumask_of(raw_smp_processor_id())) &&
-		    !set_cpus_allowed_ptr(current, others))
-			set_cpus_allowed_ptr(current, was);
-		free_cpumask_var(others);
-	}
-	free_cpumask_var(was);
+	mutex_lock(&e->lock);
+	if (cpumask_andnot(others, &e->cpus, cpumask_of(raw_smp_processor_id())) &&
+	    !set_cpus_allowed_ptr(current, others))
+		set_cpus_allowed_ptr(current, &e->cpus);
+	mutex_unlock(&e->lock);
+	free_cpumask_var(others);
 }
 
 /* Others are let go first. False: they will not be gone soon. */
-static bool make_room(unsigned int *tries)
+static bool make_room(struct rove_engine *e, unsigned int *tries)
 {
 	switch ((*tries)++) {
 	case 0:
@@ -217,7 +235,7 @@ static bool make_room(unsigned int *tries)
 		usleep_range(NAP_MIN_US, NAP_MAX_US);
 		return true;
 	case 1:
-		move_away();
+		move_away(e);
 		return true;
 	case NAPS:
 		return false;
@@ -245,7 +263,7 @@ static void run(struct rove_engine *e)
 			e->backoff = 0;
 			tries = 0;
 		}
-	} while (!idle && make_room(&tries));
+	} while (!idle && make_room(e, &tries));
 
 	if (!idle) {
 		e->backoff = clamp(e->backoff * 2, BACKOFF_MIN_NS, BACKOFF_MAX_NS);
@@ -261,7 +279,10 @@ static int engine_thread(void *arg)
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (kthread_should_stop())
 			break;
-		schedule();
+		/* The mode is looked at with the state set, and set before it is woken. */
+		if (READ_ONCE(e->mode) != ROVE_DOORBELL_POLL)
+			schedule();
+		__set_current_state(TASK_RUNNING);
 		if (kthread_should_stop())
 			break;
 		run(e);
@@ -282,7 +303,7 @@ void rove_engine_kicked(struct rove_engine *e)
 {
 	u64 now;
 
-	if (!READ_ONCE(e->asleep))
+	if (!rove_engine_is_missing(e))
 		return;
 
 	now = ktime_get_ns();
@@ -300,13 +321,58 @@ void rove_engine_kicked(struct rove_engine *e)
 
 void rove_engine_try(struct rove_engine *e)
 {
-	if (READ_ONCE(e->asleep) && (s64)(ktime_get_ns() - READ_ONCE(e->leave_until)) >= 0)
+	if (rove_engine_is_missing(e) && (s64)(ktime_get_ns() - READ_ONCE(e->leave_until)) >= 0)
 		wake(e, 0);
 }
 
 bool rove_engine_is_asleep(const struct rove_engine *e)
 {
 	return READ_ONCE(e->asleep);
+}
+
+bool rove_engine_is_missing(const struct rove_engine *e)
+{
+	return READ_ONCE(e->asleep) && READ_ONCE(e->mode) != ROVE_DOORBELL_INLINE;
+}
+
+void rove_engine_set_mode(struct rove_engine *e, enum rove_doorbell_mode mode)
+{
+	WRITE_ONCE(e->mode, mode);
+	wake_up_process(e->task);
+}
+
+enum rove_doorbell_mode rove_engine_mode(const struct rove_engine *e)
+{
+	return READ_ONCE(e->mode);
+}
+
+void rove_engine_set_spin(struct rove_engine *e, u32 us)
+{
+	WRITE_ONCE(e->spin_us, us);
+}
+
+u32 rove_engine_spin(const struct rove_engine *e)
+{
+	return READ_ONCE(e->spin_us);
+}
+
+int rove_engine_set_cpus(struct rove_engine *e, const struct cpumask *cpus)
+{
+	int err;
+
+	mutex_lock(&e->lock);
+	err = set_cpus_allowed_ptr(e->task, cpus);
+	if (!err)
+		cpumask_copy(&e->cpus, cpus);
+	mutex_unlock(&e->lock);
+	return err;
+}
+
+void rove_engine_cpus(struct rove_engine *e, struct cpumask *cpus)
+{
+	mutex_lock(&e->lock);
+	cpumask_copy(cpus, &e->cpus);
+	mutex_unlock(&e->lock);
 }
 
 void rove_engine_add(struct rove_engine *e, struct rove_uctx *u)
@@ -344,6 +410,7 @@ int rove_engine_start(struct rove_dev *dev)
 		kfree(e);
 		return err;
 	}
+	cpumask_copy(&e->cpus, e->task->cpus_ptr);
 	dev->engine = e;
 	return 0;
 }

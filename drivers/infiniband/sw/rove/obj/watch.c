@@ -81,6 +81,7 @@ static enum hrtimer_restart watch(struct hrtimer *timer)
 
 	if (run_rung(u) >= WORTH) {
 		u->watch.found++;
+		rove_stat_add(u->dev->stats, ROVE_STAT_WATCHES, 1);
 		rove_engine_try(e);
 		tasklet_schedule(&u->watch.again);
 		return HRTIMER_NORESTART;
@@ -122,7 +123,7 @@ void rove_watch_kicked(struct rove_uctx *u, u64 begin, u64 end)
 	}
 	WRITE_ONCE(w->streak, READ_ONCE(w->streak) + 1);
 	if (READ_ONCE(w->streak) < STREAK << READ_ONCE(w->doubt) ||
-	    !rove_engine_is_asleep(u->dev->engine) ||
+	    !rove_engine_is_missing(u->dev->engine) ||
 	    test_and_set_bit_lock(0, &w->on))
 		return;
 	w->found = 0;
