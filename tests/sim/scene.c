@@ -484,7 +484,7 @@ void scene_free(struct world *w)
 			free(n->recv_buf[k]);
 		free(n->slots);
 	}
-	for (i = 0; i < w->heap_num; i++)
-		free(w->heap[i]);
-	free(w->heap);
+	while (heap_first(&w->under_way))
+		free(heap_take(&w->under_way));
+	free(w->under_way.slots);
 }

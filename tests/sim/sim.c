@@ -22,15 +22,6 @@ int verbose;
 static u64 current;
 static const char *program;
 
-u64 sim_rand(struct world *w)
-{
-	u64 z = w->rng += 0x9e3779b97f4a7c15;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return z ^ (z >> 31);
-}
-
 void sim_fail(const char *file, int line, const char *fmt, ...)
 {
 	va_list ap;

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/check.h"
+#include "common/heap.h"
+#include "common/rand.h"
 #include "proto/req.h"
 #include "proto/resp.h"
 #include "wire/pkt.h"
@@ -109,8 +112,7 @@ struct node {
 };
 
 struct packet {
-	u64 at;
-	u64 order;		/* of two with the same time the first sent is first */
+	struct event arrival;	/* first */
 	struct node *to;
 	u32 len;		/* from the BTH to the ICRC */
 	u8 bytes[];
@@ -144,10 +146,7 @@ struct world {
 	u32 absent;		/* per mille: memory that is not there when it is needed */
 	struct node node[2];
 	struct wire wire[2];
-	struct packet **heap;
-	u32 heap_num;
-	u32 heap_room;
-	u64 order;
+	struct heap under_way;	/* packets */
 	u64 packets;
 };
 
@@ -161,21 +160,16 @@ extern int verbose;
 	}								\
 } while (0)
 
-void sim_fail(const char *file, int line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4), noreturn));
-
-#define CHECK(cond, ...) do {						\
-	if (!(cond))							\
-		sim_fail(__FILE__, __LINE__, __VA_ARGS__);		\
-} while (0)
-
 /* enum rove_wqe_prop of a message's operation */
 static inline bool msg_is(const struct msg *m, u32 props)
 {
 	return rove_wqe_props[m->op] & props;
 }
 
-u64 sim_rand(struct world *w);
+static inline u64 sim_rand(struct world *w)
+{
+	return rand_next(&w->rng);
+}
 
 /* 0 to n - 1 */
 static inline u32 sim_below(struct world *w, u32 n)
