@@ -736,6 +736,118 @@ TEST(timeout_is_bounded)
 	CHECK_EQ(rove_req_deadline(&q), now + (rto << 2));
 }
 
+/* A loss halves what may be in flight; each window that is acknowledged adds a packet. */
+TEST(loss_narrows_the_window)
+{
+	u32 i;
+
+	setup();
+	q.conf.window = 32 * MTU;
+	post(ROVE_WR_WRITE, 200 * MTU, 0);
+	CHECK_EQ(send_all(), 32);
+	nak(12, ROVE_NAK_SEQ);			/* 20 in flight */
+	CHECK_EQ(send_all(), 10);
+	for (i = 12; i < 22; i++) {
+		ack(i);
+		CHECK_EQ(send_all(), i < 21 ? 1 : 2);
+	}
+	nak(22, ROVE_NAK_SEQ);			/* 11 in flight */
+	CHECK_EQ(send_all(), 5);
+	nak(24, ROVE_NAK_SEQ);
+	CHECK_EQ(send_all(), 4);		/* this many always */
+	CHECK(seg.pkt.ackreq);
+	for (i = 24; i < 84; i++) {
+		ack(i);
+		send_all();
+	}
+	CHECK_EQ((q.send_bytes - q.una_bytes) / MTU, 12);	/* 4 + 5 + ... + 11 is 60 */
+}
+
+/* Time that ran out leaves the least; up to half of what was in flight it opens fast. */
+TEST(timeout_narrows_the_window)
+{
+	setup();
+	q.conf.window = 32 * MTU;
+	post(ROVE_WR_WRITE, 200 * MTU, 0);
+	CHECK_EQ(send_all(), 32);
+	now = rove_req_deadline(&q);
+	rove_req_timer(&q, now);
+	CHECK_EQ(send_all(), 4);
+	ack(3);
+	CHECK_EQ(send_all(), 8);
+	ack(11);
+	CHECK_EQ(send_all(), 16);
+	ack(27);
+	CHECK_EQ(send_all(), 17);
+}
+
+/* After a loss silence is not waited out; that is all beside timeout and budget. */
+TEST(probes_after_a_loss)
+{
+	u64 rto = 4096 << 10, small = rto >> 5, begin, at;
+	u32 i;
+
+	setup();
+	post(ROVE_WR_SEND, 6 * MTU, 0);
+	CHECK_EQ(send_all(), 6);
+	begin = now;
+	at = now;
+	nak(0, ROVE_NAK_SEQ);
+	CHECK_EQ(send_all(), 4);
+	for (i = 0; i < 4; i++) {
+		at += small << i;
+		CHECK_EQ(rove_req_deadline(&q), at);
+		now = at - 1;
+		rove_req_timer(&q, now);
+		sends_nothing();
+		now = at;
+		rove_req_timer(&q, now);
+		CHECK_EQ(send_all(), 4);
+	}
+	CHECK_EQ(q.tally.n[ROVE_TALLY_TIMEOUT], 0);
+	now = at + (small << 4);
+	rove_req_timer(&q, now);
+	CHECK_EQ(send_all(), 4);
+	CHECK_EQ(rove_req_deadline(&q), begin + rto);
+	for (i = 0; i < 3; i++) {		/* without a word from it: nothing but that */
+		CHECK(!q.broken);
+		now = rove_req_deadline(&q);
+		rove_req_timer(&q, now);
+		CHECK_EQ(q.tally.n[ROVE_TALLY_TIMEOUT], i + 1);
+	}
+	CHECK_EQ(now, begin + 7 * rto);
+	CHECK(q.broken);
+
+	setup();				/* an answer: it is alive */
+	post(ROVE_WR_SEND, 6 * MTU, 0);
+	CHECK_EQ(send_all(), 6);
+	now = rove_req_deadline(&q);
+	rove_req_timer(&q, now);
+	CHECK_EQ(send_all(), 4);
+	CHECK_EQ(rove_req_deadline(&q), now + 2 * rto);
+	nak(0, ROVE_NAK_SEQ);
+	CHECK_EQ(rove_req_deadline(&q), now + small);
+	now += small;
+	rove_req_timer(&q, now);
+	CHECK_EQ(send_all(), 4);
+	CHECK_EQ(rove_req_deadline(&q), now + 2 * small);
+	ack(0);
+	CHECK_EQ(rove_req_deadline(&q), now + small);
+	CHECK_EQ(send_all(), 1);
+	ack(5);					/* nothing is lost any more, all is answered */
+	CHECK_EQ(rove_req_deadline(&q), 0);
+	done(0, ROVE_FAULT_NONE);
+
+	setup();				/* answers to READs take as long as they take */
+	post(ROVE_WR_READ, MTU, 0);
+	post(ROVE_WR_READ, MTU, 0);
+	CHECK_EQ(send_all(), 2);
+	stale(get(ROVE_OP_READ_RESP_ONLY, 1, 0x1f, MTU));
+	CHECK_EQ(send_all(), 2);
+	CHECK_EQ(rove_req_deadline(&q), now + rto);
+	CHECK_EQ(q.send_less, 0);
+}
+
 /* A peer that does not answer in time is asked for less, and for more when it does. */
 TEST(slow_peer_is_asked_for_less)
 {

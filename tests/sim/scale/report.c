@@ -47,7 +47,7 @@ void report(const struct scale *s)
 {
 	const struct conf *c = &s->conf;
 	/* What bounds it: one link, or those of all hosts. */
-	double links = c->incast ? 1 : c->hosts;
+	double links = c->incast ? 1 : min(c->hosts, c->flows);
 	double rate = s->end ? s->bytes * 8e3 / s->end : 0;
 	const u64 *t = s->tally;
 	u64 dropped = 0, all = 0;

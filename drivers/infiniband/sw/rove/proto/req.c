@@ -104,6 +104,7 @@ static void drop_all(struct rove_req *q)
 	q->unasked = 0;
 	q->rd_atomic = 0;
 	q->read_less = 0;
+	q->send_less = 0;
 	q->retries = 0;
 	q->rnr_retries = 0;
 	q->drops = 0;
@@ -319,7 +320,7 @@ static bool next_data(struct rove_req *q, struct rove_swqe *w, u64 now, struct r
 	u8 op = w->sqe.opcode;
 
 	/* Nobody tells what of UC is still on its way. */
-	if ((inflight && inflight + len > q->conf.window && !uc) || flight(q) >= MAX_FLIGHT)
+	if ((inflight && inflight + len > rove_retry_window(q) && !uc) || flight(q) >= MAX_FLIGHT)
 		return false;
 	if (q->send == q->begun)
 		begin(q, w);
@@ -341,7 +342,7 @@ static bool next_data(struct rove_req *q, struct rove_swqe *w, u64 now, struct r
 	}
 	/* A quarter of the window at most may wait unasked, or it would stand still. */
 	q->unasked += len;
-	pkt->ackreq = !uc && (last || q->unasked + q->conf.pmtu > q->conf.window / 4);
+	pkt->ackreq = !uc && (last || q->unasked + q->conf.pmtu > rove_retry_window(q) / 4);
 	if (pkt->ackreq)
 		q->unasked = 0;
 	q->send_bytes += len;
@@ -628,7 +629,7 @@ static void finish(struct rove_req *q, struct rove_swqe *w)
  */
 static bool ack_before(struct rove_req *q, u32 psn, u64 now)
 {
-	u32 old = q->una;
+	u32 old = q->una, old_bytes = q->una_bytes;
 
 	while (q->una != psn) {
 		struct rove_swqe *w = rove_req_wqe(q, q->acked);
@@ -647,6 +648,7 @@ static bool ack_before(struct rove_req *q, u32 psn, u64 now)
 		}
 	}
 	if (q->una != old) {
+		rove_retry_widen(q, q->una_bytes - old_bytes);
 		rove_retry_progress(q, old, now);
 		settle(q);
 	}
@@ -709,7 +711,7 @@ static enum rove_req_act nak(struct rove_req *q, const struct rove_pkt *pkt, u64
 		return drop(place, ROVE_DROP_FAULT);
 	if (!ack_before(q, pkt->psn, now)) {
 		if (running(q))
-			rove_retry_gap(q);
+			rove_retry_gap(q, now);
 	} else if (rnr) {
 		if (q->hold == ROVE_HOLD_RNR)
 			return drop(place, ROVE_DROP_STALE);
@@ -720,7 +722,7 @@ static enum rove_req_act nak(struct rove_req *q, const struct rove_pkt *pkt, u64
 		}
 	} else if (code == ROVE_NAK_SEQ) {
 		rove_tally_add(&q->tally, ROVE_TALLY_NAK_SEQ_RCVD);
-		rove_retry_gap(q);
+		rove_retry_gap(q, now);
 	} else {
 		fail(q, nak_fault(q, code));
 	}
@@ -734,7 +736,7 @@ static enum rove_req_act ack(struct rove_req *q, const struct rove_pkt *pkt, u64
 	case ROVE_AETH_ACK:
 		rove_tally_add(&q->tally, ROVE_TALLY_ACK_RCVD);
 		if (!ack_before(q, rove_psn_add(pkt->psn, 1), now) && running(q))
-			rove_retry_gap(q);
+			rove_retry_gap(q, now);
 		return ROVE_REQ_DONE;
 	case ROVE_AETH_RNR:
 	case ROVE_AETH_NAK:
@@ -831,7 +833,7 @@ enum rove_req_act rove_req_packet(struct rove_req *q, const struct rove_pkt *pkt
 		return drop(place, ROVE_DROP_FAULT);
 	if (!ack_before(q, pkt->psn, now)) {
 		if (running(q))
-			rove_retry_gap(q);
+			rove_retry_gap(q, now);
 		return drop(place, ROVE_DROP_STALE);
 	}
 	if (pkt->opcode == ROVE_OP_ATOMIC_ACK)

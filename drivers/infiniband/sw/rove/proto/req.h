@@ -85,12 +85,15 @@ struct rove_req {
 	u32 ssn;
 	u32 rd_atomic;		/* READ requests and atomics between una and psn */
 	u32 read_less;		/* bytes taken off conf.read_window: the peer is slow */
+	u32 send_less;		/* bytes taken off conf.window: the network is full */
+	u32 send_goal;		/* the window opens fast up to here, then slowly */
 	u32 place_len;		/* READ data on its way to memory */
 	u8 pmtu_shift;
 	u8 chunk_shift;
 	u8 retries;		/* timeouts, RNR NAKs and drops since the */
 	u8 rnr_retries;		/* last progress */
 	u8 drops;
+	u8 probes;		/* sent since then or since the last timeout */
 	u8 hold;		/* enum rove_retry_hold: why nothing is sent now */
 	bool placing;
 	bool drained;
@@ -98,6 +101,7 @@ struct rove_req {
 	bool timing;		/* clock runs */
 	u64 clock;		/* ns; last progress, or the first send after it */
 	u64 held_until;		/* ns */
+	u64 probe_at;		/* ns; 0: never */
 	u64 deadline;		/* ns; 0: none */
 };
 

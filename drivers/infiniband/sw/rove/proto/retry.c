@@ -2,6 +2,9 @@
 #include "retry.h"
 
 #define MAX_DOUBLINGS	2	/* of the timeout */
+#define WINDOW_LEAST	4U	/* packets that a loss leaves of the window */
+#define PROBE_SHIFT	5	/* of the timeout: when the first probe is sent, */
+#define PROBE_LEAST	100000U	/* ns, but not before that */
 #define DROP_DELAY	10000U	/* ns, doubled with each drop without progress, */
 #define DROP_DOUBLINGS	7	/* up to 1.28 ms */
 
@@ -19,9 +22,34 @@ static u64 timeout_at(const struct rove_req *q)
 	return q->clock + (4096ULL << ((q->conf.timeout & 31) + min(q->retries, MAX_DOUBLINGS)));
 }
 
+/* What is missing is an answer that takes long to make, or the request for it. */
+static bool waits_for_answer(const struct rove_req *q)
+{
+	return rove_wqe_is(rove_req_wqe(q, q->acked), ROVE_WQEP_RD);
+}
+
+/*
+ * Where one packet was lost the next one is likely to be. It may be an answer, or one that
+ * was sent again, and of that the peer says nothing a second time. What is left then is the
+ * timeout, which is long, since it must not run out where nothing is lost. So as long as
+ * the window is narrow what is not answered is sent again earlier: after a small part of
+ * the timeout, then after twice that, and so on. This uses no budget. A peer that has let
+ * a whole timeout pass is left alone until it says something.
+ */
+static void probe_later(struct rove_req *q, u64 now)
+{
+	u64 after = 4096ULL << (q->conf.timeout & 31) >> PROBE_SHIFT << q->probes;
+
+	q->probe_at = 0;
+	if (q->timing && (q->send_less || q->went_back) && !waits_for_answer(q))
+		q->probe_at = now + max_t(u64, after, PROBE_LEAST);
+}
+
 void rove_retry_arm(struct rove_req *q)
 {
 	q->deadline = q->timing && q->conf.timeout ? timeout_at(q) : 0;
+	if (q->probe_at && q->probe_at < q->deadline)
+		q->deadline = q->probe_at;
 	if (q->hold && (!q->deadline || q->held_until < q->deadline))
 		q->deadline = q->held_until;
 }
@@ -30,6 +58,8 @@ void rove_retry_run_clock(struct rove_req *q, u64 now)
 {
 	q->timing = true;
 	q->clock = now;
+	q->probes = 0;
+	probe_later(q, now);
 	rove_retry_arm(q);
 }
 
@@ -37,6 +67,7 @@ void rove_retry_stop(struct rove_req *q)
 {
 	q->hold = ROVE_HOLD_NONE;
 	q->timing = false;
+	q->probe_at = 0;
 	q->deadline = 0;
 }
 
@@ -117,12 +148,51 @@ void rove_retry_go_back(struct rove_req *q, u32 psn)
 	q->unasked = 0;
 }
 
-void rove_retry_gap(struct rove_req *q)
+/* So much was too much: @window bytes for now, or the least, and half of it soon. */
+static void narrow(struct rove_req *q, u32 window)
+{
+	u32 least = min(q->conf.window, WINDOW_LEAST * q->conf.pmtu);
+	u32 half = (q->send_bytes - q->una_bytes) / 2;
+
+	if (waits_for_answer(q))
+		return;
+	if (rove_retry_window(q) > least)
+		q->send_goal = max(half, least);
+	window = max(window, least);
+	if (window < rove_retry_window(q))
+		q->send_less = q->conf.window - window;
+}
+
+void rove_retry_widen(struct rove_req *q, u32 bytes)
+{
+	u32 window = rove_retry_window(q);
+
+	if (likely(!q->send_less))
+		return;
+	/* Twice the window for each window that is acknowledged, or a packet more. */
+	if (window >= q->send_goal)
+		bytes = DIV_ROUND_UP(bytes, max(window >> q->pmtu_shift, 1U));
+	q->send_less -= min(q->send_less, bytes);
+}
+
+void rove_retry_gap(struct rove_req *q, u64 now)
 {
 	if (q->went_back)
 		return;
 	q->went_back = true;
+	narrow(q, (q->send_bytes - q->una_bytes) / 2);
 	rove_retry_go_back(q, q->una);
+	probe_later(q, now);
+	rove_retry_arm(q);
+}
+
+static void probe(struct rove_req *q, u64 now)
+{
+	narrow(q, 0);
+	rove_retry_go_back(q, q->una);
+	q->probes++;
+	probe_later(q, now);
+	rove_retry_arm(q);
 }
 
 void rove_retry_progress(struct rove_req *q, u32 old, u64 now)
@@ -138,6 +208,8 @@ void rove_retry_progress(struct rove_req *q, u32 old, u64 now)
 		q->hold = ROVE_HOLD_NONE;
 	q->timing = q->una != q->max_psn;
 	q->clock = now;
+	q->probes = 0;
+	probe_later(q, now);
 	rove_retry_arm(q);
 }
 
@@ -149,6 +221,7 @@ bool rove_retry_rnr(struct rove_req *q, u8 timer, u64 now)
 		q->rnr_retries++;
 	rove_retry_go_back(q, q->una);
 	q->went_back = false;
+	q->probe_at = 0;
 	/* The peer is alive: the clock starts again after the pause. */
 	q->timing = false;
 	q->hold = ROVE_HOLD_RNR;
@@ -178,6 +251,8 @@ bool rove_retry_timer(struct rove_req *q, u64 now)
 		return true;
 	if (q->hold && now >= q->held_until)
 		rove_retry_release(q, now);
+	if (q->timing && q->probe_at && now >= q->probe_at)
+		probe(q, now);
 	if (!q->deadline || now < q->deadline)
 		return true;
 
@@ -187,8 +262,11 @@ bool rove_retry_timer(struct rove_req *q, u64 now)
 	q->retries++;
 	if (q->conf.read_window && rove_wqe_is(rove_req_wqe(q, q->acked), ROVE_WQEP_RD))
 		q->read_less += rove_retry_read_window(q) / 2;
+	narrow(q, 0);
 	rove_retry_go_back(q, q->una);
 	q->went_back = false;
+	q->probes = 0;
+	q->probe_at = 0;
 	q->clock = now;
 	rove_retry_arm(q);
 	return true;

@@ -46,7 +46,7 @@ void rove_retry_release(struct rove_req *q, u64 now);
 void rove_retry_go_back(struct rove_req *q, u32 psn);
 
 /* Something is missing at una: go back there, once. */
-void rove_retry_gap(struct rove_req *q);
+void rove_retry_gap(struct rove_req *q, u64 now);
 
 /* una moved up from @old, and acked with it. */
 void rove_retry_progress(struct rove_req *q, u32 old, u64 now);
@@ -66,6 +66,19 @@ static inline u32 rove_retry_read_window(const struct rove_req *q)
 {
 	return q->conf.read_window - min(q->read_less, q->conf.read_window - 1);
 }
+
+/*
+ * Bytes of SEND and WRITE that may be in flight: conf.window, halved by a loss, since what
+ * was in flight behind it is sent again, and since a queue that overflows is not helped by
+ * having all of it again. What is acknowledged opens it.
+ */
+static inline u32 rove_retry_window(const struct rove_req *q)
+{
+	return q->conf.window - min(q->send_less, q->conf.window - 1);
+}
+
+/* @bytes more of SEND and WRITE are acknowledged. */
+void rove_retry_widen(struct rove_req *q, u32 bytes);
 
 /* Time has passed. False: budget used up. */
 bool rove_retry_timer(struct rove_req *q, u64 now);
