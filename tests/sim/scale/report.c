@@ -48,7 +48,8 @@ void report(const struct scale *s)
 	const struct conf *c = &s->conf;
 	/* What bounds it: one link, or those of all hosts. */
 	double links = c->incast ? 1 : min(c->hosts, c->flows);
-	double rate = s->end ? s->bytes * 8e3 / s->end : 0;
+	double rate = s->end ? s->bytes * 8e3 / s->end : 0, share = 100 * rate / links / c->rate;
+	double again = s->packets ? 100.0 * s->resent / s->packets : 0;
 	const u64 *t = s->tally;
 	u64 dropped = 0, all = 0;
 	u32 i;
@@ -58,15 +59,17 @@ void report(const struct scale *s)
 		all += s->down[i].sent + s->down[i].dropped;
 	}
 	printf("# goodput: %.2f Gbit/s in %.1f ms, %.0f %% of the rate; fairness %.3f\n",
-	       rate / 1e3, s->end / 1e6, 100 * rate / links / c->rate, jain(s));
+	       rate / 1e3, s->end / 1e6, share, jain(s));
 	printf("# packets: %llu sent, %.1f %% of them again; %.1f %% of all dropped at the switch, "
-	       "%llu by hosts, %llu lost\n", (unsigned long long)s->packets,
-	       s->packets ? 100.0 * s->resent / s->packets : 0, all ? 100.0 * dropped / all : 0,
-	       (unsigned long long)s->lost_here, (unsigned long long)s->lost);
+	       "%llu by hosts, %llu lost\n", (unsigned long long)s->packets, again,
+	       all ? 100.0 * dropped / all : 0, (unsigned long long)s->lost_here,
+	       (unsigned long long)s->lost);
 	printf("# sequence NAKs %llu, timeouts %llu, duplicates %llu, out of sequence %llu\n",
 	       (unsigned long long)t[ROVE_TALLY_NAK_SEQ_SENT],
 	       (unsigned long long)t[ROVE_TALLY_TIMEOUT],
 	       (unsigned long long)t[ROVE_TALLY_DUPLICATE],
 	       (unsigned long long)t[ROVE_TALLY_OUT_OF_SEQ]);
 	report_times(s);
+	CHECK(share >= c->goodput, "goodput is %.1f %%, not %u", share, c->goodput);
+	CHECK(again <= c->again, "%.1f %% of the packets are sent again, not %u", again, c->again);
 }

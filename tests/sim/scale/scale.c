@@ -38,13 +38,15 @@ static const struct option {
 	OPTION(timeout, 14),
 	OPTION(retries, 7),
 	OPTION(window, 1024),
+	OPTION(goodput, 0),
+	OPTION(again, 100),
 };
 
-static void say_run(const char *verdict)
+static void say_run(const char *verdict, const char *program)
 {
 	int i;
 
-	printf("%s scale", verdict);
+	printf("%s %s", verdict, program);
 	for (i = 1; i < argc_; i++)
 		printf(" %s", argv_[i]);
 	putchar('\n');
@@ -60,7 +62,8 @@ void sim_fail(const char *file, int line, const char *fmt, ...)
 	vprintf(fmt, ap);
 	va_end(ap);
 	putchar('\n');
-	say_run("not ok");
+	say_run("# again:", argv_[0]);
+	say_run("not ok", "scale");
 	_exit(1);
 }
 
@@ -148,7 +151,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < s.conf.flows; i++)
 		flow_at_rest(&s.flows[i]);
 	report(&s);
-	say_run("ok");
+	say_run("ok", "scale");
 	for (i = 0; i < s.conf.flows; i++)
 		flow_free(&s.flows[i]);
 	free(s.flows);

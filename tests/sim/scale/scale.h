@@ -54,6 +54,8 @@ struct conf {
 	u32 timeout;		/* as verbs have it */
 	u32 retries;		/* as verbs have it */
 	u32 window;		/* KiB */
+	u32 goodput;		/* per cent of what the links carry that must be reached */
+	u32 again;		/* per cent of the packets that may be sent again */
 };
 
 /* What a payload holds: the bytes from @off on of all that @key stands for. */
@@ -175,7 +177,7 @@ void host_turn(struct scale *s, struct host *host);
 bool fabric_send(struct scale *s, u32 from, struct packet *p);
 void fabric_arrived(struct scale *s, struct link *link);
 
-/* report.c */
+/* report.c; and what was asked for must have been reached */
 void report(const struct scale *s);
 
 #endif /* ROVE_TESTS_SCALE_H */
