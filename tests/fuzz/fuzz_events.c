@@ -334,6 +334,8 @@ static void change_state(void)
 
 static struct rove_resp r;
 static struct rove_resp_saved saved[MAX_RD];
+static struct rove_pkt kept[8];
+static u32 kept_num;
 static bool rqe_held;
 static u32 rqe_len;
 static struct {
@@ -414,12 +416,47 @@ static void reap_resp(void)
 	FUZZ_CHECK(!rove_resp_reap(&r, &comp));
 }
 
-static void request(void)
+/* Return: true when it came too early. */
+static bool give(const struct rove_pkt *pkt)
 {
 	struct rove_resp_result res;
 	struct rove_resp_act act;
-	struct rove_pkt pkt;
 	u32 acts = 0, again = 0;
+
+	do {
+		rove_resp_packet(&r, pkt, &act);
+		while (act.kind > ROVE_RESP_LATER) {
+			FUZZ_CHECK(acts++ < 16);
+			do_act(pkt, &act, &res);
+			rove_resp_result(&r, &res, &act);
+		}
+	} while (act.kind == ROVE_RESP_LATER && again++ < 3);
+	FUZZ_CHECK(act.kind != ROVE_RESP_DROP || (act.drop && act.drop < ROVE_DROP_REASONS));
+	reap_resp();
+	return act.kind == ROVE_RESP_KEEP;
+}
+
+/* In any order, and some twice. */
+static void give_kept(void)
+{
+	struct rove_pkt pkt;
+	s32 early;
+
+	while (kept_num) {
+		pkt = kept[kept_num - 1];
+		early = rove_resp_kept(&r, pkt.psn);
+		FUZZ_CHECK(early < 0 || r.state == ROVE_RESP_RUN);
+		FUZZ_CHECK(early <= 0 || r.nak_sent);
+		if (early > 0)
+			break;
+		kept_num--;
+		FUZZ_CHECK(early || !give(&pkt));
+	}
+}
+
+static void request(void)
+{
+	struct rove_pkt pkt;
 	u8 b = byte();
 
 	pkt = some_packet(b & 0x80 ? byte() : b & 0x1f, b & 0x40 ? psn_near(r.epsn) : r.epsn,
@@ -430,16 +467,12 @@ static void request(void)
 		pkt.opcode |= ROVE_TR_UC;
 	if (!rove_opcode_info[pkt.opcode].flags)
 		return;
-	do {
-		rove_resp_packet(&r, &pkt, &act);
-		while (act.kind > ROVE_RESP_LATER) {
-			FUZZ_CHECK(acts++ < 16);
-			do_act(&pkt, &act, &res);
-			rove_resp_result(&r, &res, &act);
-		}
-	} while (act.kind == ROVE_RESP_LATER && again++ < 3);
-	FUZZ_CHECK(act.kind != ROVE_RESP_DROP || (act.drop && act.drop < ROVE_DROP_REASONS));
-	reap_resp();
+	if (give(&pkt)) {
+		FUZZ_CHECK(r.conf.keep && r.conf.type == ROVE_QPT_RC);
+		if (kept_num < ARRAY_SIZE(kept))
+			kept[kept_num++] = pkt;
+	}
+	give_kept();
 }
 
 static void answer(void)
@@ -488,6 +521,8 @@ static void start_resp(void)
 	r.conf.type = some_type(a);
 	r.conf.remote_read = r.conf.remote_write = r.conf.remote_atomic = a != 0x11;
 	r.conf.flush_types = 1;
+	r.conf.keep = a & 8 ? 16 : 0;
+	kept_num = 0;
 	r.conf.pkeys = (struct rove_pkeys){ &pkey, 1 };
 	r.conf.pmtu = 256 << (a >> 5 & 3);
 	rove_resp_set_saved(&r, saved, b % (MAX_RD + 1));
@@ -509,6 +544,7 @@ static void change_resp_state(void)
 	} else if (b & 2) {
 		rove_resp_reset(&r);
 		rqe_held = false;
+		kept_num = 0;
 		rove_resp_start(&r);
 	}
 	rove_resp_take_events(&r);

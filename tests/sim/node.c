@@ -529,7 +529,8 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 	}
 }
 
-static void receive_request(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
+/* Return: true when it came too early. */
+static bool receive_request(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
 {
 	struct rove_resp_result res;
 	struct rove_resp_comp comp;
@@ -549,6 +550,7 @@ static void receive_request(struct node *n, const struct rove_pkt *pkt, const u8
 		trace(n, "  dropped, reason %u", act.drop);
 	while (rove_resp_reap(&n->resp, &comp))
 		check_receive(n, &comp);
+	return act.kind == ROVE_RESP_KEEP;
 }
 
 /* Return: true when there may be more to send. */
@@ -581,28 +583,41 @@ static bool send_responses(struct node *n)
 	return true;
 }
 
+/* Return: true when it is a request that came too early. */
+static bool receive(struct node *n, const u8 *bytes, u32 len, struct rove_pkt *pkt)
+{
+	enum rove_drop why;
+
+	memset(pkt, 0xa5, sizeof(*pkt));
+	why = rove_parse(bytes, len, pkt);
+	CHECK(!why, "packet does not parse: %u", why);
+	CHECK(pkt->migreq && pkt->pkey == 0xffff && pkt->dqpn == n->peer->req.conf.dqpn, "BTH");
+	if (n->world->kind == UNRELIABLE)
+		CHECK(!pkt->ackreq && rove_opcode_info[pkt->opcode].flags & ROVE_OPF_REQUEST,
+		      "UC: asks for an answer, or is one");
+	trace(n, "< op %02x psn %06x len %u", pkt->opcode, pkt->psn, pkt->len);
+	CHECK(((pkt->opcode & ROVE_TR_MASK) == ROVE_TR_XRC) == n->world->xrc, "transport");
+	if (n->world->xrc)
+		pkt->opcode &= ROVE_OP_MASK;
+	if (!(rove_opcode_info[pkt->opcode].flags & ROVE_OPF_REQUEST)) {
+		receive_response(n, pkt, bytes + pkt->hlen);
+		return false;
+	}
+	CHECK(pkt->srqn == (n->world->xrc ? SRQN : 0), "SRQ number %x", pkt->srqn);
+	return receive_request(n, pkt, bytes + pkt->hlen);
+}
+
 void node_receive(struct node *n, const struct packet *p)
 {
 	struct rove_pkt pkt;
-	enum rove_drop why;
+	struct kept *k;
 
-	memset(&pkt, 0xa5, sizeof(pkt));
-	why = rove_parse(p->bytes, p->len, &pkt);
-	CHECK(!why, "packet does not parse: %u", why);
-	CHECK(pkt.migreq && pkt.pkey == 0xffff && pkt.dqpn == n->peer->req.conf.dqpn, "BTH");
-	if (n->world->kind == UNRELIABLE)
-		CHECK(!pkt.ackreq && rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST,
-		      "UC: asks for an answer, or is one");
-	trace(n, "< op %02x psn %06x len %u", pkt.opcode, pkt.psn, pkt.len);
-	CHECK(((pkt.opcode & ROVE_TR_MASK) == ROVE_TR_XRC) == n->world->xrc, "transport");
-	if (n->world->xrc)
-		pkt.opcode &= ROVE_OP_MASK;
-	if (rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST)
-		CHECK(pkt.srqn == (n->world->xrc ? SRQN : 0), "SRQ number %x", pkt.srqn);
-	if (rove_opcode_info[pkt.opcode].flags & ROVE_OPF_REQUEST)
-		receive_request(n, &pkt, p->bytes + pkt.hlen);
-	else
-		receive_response(n, &pkt, p->bytes + pkt.hlen);
+	if (receive(n, p->bytes, p->len, &pkt))
+		keep_packet(n, pkt.psn, p->bytes, p->len);
+	while ((k = keep_take(n))) {
+		CHECK(!receive(n, k->bytes, k->len, &pkt), "kept packet %06x is early", k->psn);
+		free(k);
+	}
 	check_req(n);
 	n->turn_at = n->world->now;
 }

@@ -358,6 +358,7 @@ static void make_conf(struct node *n, u32 pmtu, u32 rd)
 	r->pkeys = (struct rove_pkeys){ &pkey, 1 };
 	r->pmtu = pmtu;
 	r->dqpn = q->dqpn;
+	r->keep = PICK(w, 0, 2, 20, 4096);
 	if (w->kind == UNRELIABLE)
 		r->type = ROVE_QPT_UC;
 }
@@ -417,6 +418,7 @@ void scene_make(struct world *w)
 	w->rnr = w->kind == LOSSY && !sim_below(w, 3);
 	w->xrc = w->kind != UNRELIABLE && !sim_below(w, 4);
 	w->absent = sim_below(w, 3) ? 0 : 1 + sim_below(w, 300);
+	w->unkept = PICK(w, 0, 100, 500);
 	pmtu = PICK(w, 256, 256, 512, 1024, 4096);
 	rd = 1 + sim_below(w, MAX_RD);
 	make_node(w, 0);
@@ -482,6 +484,7 @@ void scene_free(struct world *w)
 		}
 		for (k = 0; k < n->recv_num; k++)
 			free(n->recv_buf[k]);
+		keep_forget(n);
 		free(n->slots);
 	}
 	while (heap_first(&w->under_way))

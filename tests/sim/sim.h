@@ -21,6 +21,7 @@
 
 #define MAX_MSGS	96
 #define MAX_RD		16
+#define MAX_KEPT	48
 #define MAX_INLINE	64
 #define SQ_ENTRIES	32
 
@@ -102,6 +103,10 @@ struct node {
 	u8 recv_fault;		/* enum rove_fault that a receive ended with */
 	s32 recv_last;		/* UC: message that arrived last */
 
+	/* requests that came too early, by PSN: node_keep.c */
+	struct kept *kept[MAX_KEPT];
+	u32 kept_num;
+
 	/* the driver's part */
 	u64 turn_at;		/* when it runs next; 0: nothing to do */
 	u32 events;
@@ -144,6 +149,7 @@ struct world {
 	bool rnr;		/* receives are posted late */
 	bool xrc;		/* XRC, not RC */
 	u32 absent;		/* per mille: memory that is not there when it is needed */
+	u32 unkept;		/* per mille: packets that there is no room to keep */
 	struct node node[2];
 	struct wire wire[2];
 	struct heap under_way;	/* packets */
@@ -192,6 +198,17 @@ void node_receive(struct node *n, const struct packet *p);
 void node_run(struct node *n);
 u64 node_wants_run(const struct node *n);
 bool node_at_rest(const struct node *n);
+
+/* node_keep.c: a packet that came too early, and the one whose turn it is, or NULL */
+struct kept {
+	u32 psn;
+	u32 len;
+	u8 bytes[];
+};
+
+void keep_packet(struct node *n, u32 psn, const u8 *bytes, u32 len);
+struct kept *keep_take(struct node *n);
+void keep_forget(struct node *n);
 
 /* wire.c */
 /* False: it will not arrive. */

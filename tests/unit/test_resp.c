@@ -419,6 +419,81 @@ TEST(gap)
 	answers_nothing();
 }
 
+static s32 kept(u32 psn)
+{
+	return rove_resp_kept(&r, (PSN + psn) & 0xffffff);
+}
+
+/* What came too early is asked for no more; what is missing before it, once for each gap. */
+TEST(kept_for_later)
+{
+	setup();
+	r.conf.keep = 6;
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 1, 8), ROVE_RESP_KEEP);
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 2, 8), ROVE_RESP_KEEP);
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 4, 8), ROVE_RESP_KEEP);
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 5, 8), ROVE_RESP_KEEP);
+	drops(get(ROVE_OP_SEND_ONLY, 6, 8), ROVE_DROP_SEQ);	/* too far off */
+	CHECK_EQ(kept(1), 1);
+	answers(ROVE_OP_ACK, 0, 0x60 | ROVE_NAK_SEQ);
+	CHECK_EQ(kept(1), 1);
+	answers_nothing();
+	send(0, 8);
+	CHECK_EQ(kept(1), 0);
+	send(1, 8);
+	CHECK_EQ(kept(2), 0);
+	send(2, 8);
+	CHECK_EQ(kept(4), 1);
+	answers(ROVE_OP_ACK, 3, 0x60 | ROVE_NAK_SEQ);		/* that is an ACK of 2, too */
+	CHECK_EQ(seg.pkt.msn, 3);
+	answers_nothing();
+	CHECK_EQ(kept(4), 1);
+	answers_nothing();
+	send(3, 8);
+	CHECK_EQ(kept(4), 0);
+	send(4, 8);
+	CHECK_EQ(kept(5), 0);
+	send(5, 8);
+	acks(5, 6);
+	answers_nothing();
+	CHECK_EQ(kept(5), -1);					/* came a second time */
+	rove_resp_error(&r);
+	CHECK(kept(7) < 0);					/* nothing is waited for */
+}
+
+/* A gap that is closed before anybody spoke of it; then one that is not. */
+TEST(kept_and_not_told)
+{
+	setup();
+	r.conf.keep = 6;
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 1, 8), ROVE_RESP_KEEP);
+	send(0, 8);
+	CHECK_EQ(kept(1), 0);
+	send(1, 8);
+	acks(1, 2);
+	answers_nothing();
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 3, 8), ROVE_RESP_KEEP);
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 5, 8), ROVE_RESP_KEEP);
+	send(2, 8);
+	CHECK_EQ(kept(3), 0);
+	send(3, 8);
+	CHECK_EQ(kept(5), 1);
+	answers(ROVE_OP_ACK, 4, 0x60 | ROVE_NAK_SEQ);
+	answers_nothing();
+}
+
+/* Who was told to wait for a receive WQE sends all again. */
+TEST(not_kept_while_not_ready)
+{
+	setup();
+	r.conf.keep = 6;
+	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 0, 8), ROVE_RESP_GET_RQE);
+	CHECK_EQ(no_rqe(), ROVE_RESP_DONE);
+	drops(get(ROVE_OP_SEND_ONLY, 1, 8), ROVE_DROP_SEQ);
+	answers(ROVE_OP_ACK, 0, 0x20 | 12);
+	answers_nothing();
+}
+
 TEST(rnr)
 {
 	setup();

@@ -107,6 +107,7 @@ static void set_conf(struct flow *f)
 		.pkeys = { &pkey, 1 },
 		.pmtu = c->mtu,
 		.dqpn = req_qpn(f),
+		.keep = c->keep,
 	};
 }
 
@@ -132,6 +133,7 @@ void flow_init(struct scale *s, u32 num)
 	}
 	f->slots = malloc((size_t)entries * stride);
 	f->area = malloc((size_t)c->depth * flow_stride(f) + 1);
+	f->kept = calloc(c->keep + 1, sizeof(*f->kept));
 	f->read_done = calloc(c->depth, sizeof(*f->read_done));
 	f->posted_at = calloc(c->messages, sizeof(*f->posted_at));
 	rove_req_init(&f->req, f->slots, entries, stride);
@@ -150,6 +152,7 @@ void flow_free(struct flow *f)
 {
 	free(f->slots);
 	free(f->area);
+	free(f->kept);
 	free(f->read_done);
 	free(f->posted_at);
 }
@@ -169,6 +172,7 @@ void flow_at_rest(const struct flow *f)
 	CHECK(f->completed == messages, "flow %u: %u of %u messages completed", f->num,
 	      f->completed, messages);
 	CHECK(f->recv_done == takers, "flow %u: %u of %u receives", f->num, f->recv_done, takers);
+	CHECK(!f->kept_num, "flow %u: %u packets are kept still", f->num, f->kept_num);
 	CHECK(f->counter == atomics, "flow %u: %llu of %u atomics", f->num,
 	      (unsigned long long)f->counter, atomics);
 	CHECK(rove_req_idle(&f->req) && !rove_req_deadline(&f->req) &&

@@ -253,8 +253,8 @@ static void check_receive(struct flow *f, const struct rove_resp_comp *comp)
 	f->recv_done++;
 }
 
-static void take_request(struct scale *s, struct flow *f, const struct rove_pkt *pkt,
-			 const struct content *content)
+/* Return: true when it came too early. */
+static bool take_request(struct flow *f, const struct rove_pkt *pkt, const struct content *content)
 {
 	struct rove_resp_result res;
 	struct rove_resp_comp comp;
@@ -269,6 +269,19 @@ static void take_request(struct scale *s, struct flow *f, const struct rove_pkt 
 	while (rove_resp_reap(&f->resp, &comp))
 		check_receive(f, &comp);
 	CHECK(!f->resp.broken, "flow %u: the responder breaks", f->num);
+	return act.kind == ROVE_RESP_KEEP;
+}
+
+static void take_requests(struct scale *s, struct flow *f, const struct rove_pkt *pkt,
+			  const struct content *content)
+{
+	struct kept k;
+
+	if (take_request(f, pkt, content))
+		keep_packet(f, pkt, content);
+	while (keep_take(f, &k))
+		CHECK(!take_request(f, &k.pkt, &k.content), "flow %u: a kept packet is early",
+		      f->num);
 	if (rove_resp_owes(&f->resp))
 		host_wake(s, &f->resp_half);
 }
@@ -333,7 +346,7 @@ void half_receive(struct scale *s, struct packet *p)
 	f = &s->flows[num / 2];
 	CHECK(p->host == (num & 1 ? f->resp_half.host : f->req_half.host), "packet astray");
 	if (num & 1)
-		take_request(s, f, &pkt, &p->content);
+		take_requests(s, f, &pkt, &p->content);
 	else
 		take_response(s, f, &pkt, &p->content);
 	free(p);

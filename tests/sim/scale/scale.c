@@ -38,6 +38,7 @@ static const struct option {
 	OPTION(timeout, 14),
 	OPTION(retries, 7),
 	OPTION(window, 1024),
+	OPTION(keep, 1024),
 	OPTION(goodput, 0),
 	OPTION(again, 100),
 };

@@ -54,6 +54,7 @@ struct conf {
 	u32 timeout;		/* as verbs have it */
 	u32 retries;		/* as verbs have it */
 	u32 window;		/* KiB */
+	u32 keep;		/* packets that a responder keeps which came too early */
 	u32 goodput;		/* per cent of what the links carry that must be reached */
 	u32 again;		/* per cent of the packets that may be sent again */
 };
@@ -105,6 +106,12 @@ struct message {
 	u64 va;
 };
 
+/* A request that came too early. */
+struct kept {
+	struct rove_pkt pkt;
+	struct content content;
+};
+
 struct flow {
 	struct event timer;	/* first; never later than the requester's deadline */
 	struct scale *s;
@@ -124,6 +131,8 @@ struct flow {
 	struct rove_resp resp;
 	struct rove_resp_saved saved[MAX_RD];
 	u8 *area;		/* depth messages */
+	struct kept *kept;	/* by PSN */
+	u32 kept_num;
 	u64 counter;
 	u32 recv_next;		/* message to look from for the next that takes a receive */
 	u32 recv_msg;		/* that holds one */
@@ -163,6 +172,10 @@ u64 flow_read_key(const struct flow *f);
 u32 flow_stride(const struct flow *f);
 void content_write(u8 *p, const struct content *from, u32 len);
 void content_check(const struct flow *f, const u8 *p, const struct content *want, u32 len);
+
+/* keep.c: a request that came too early; and the one whose turn it is, if there is one */
+void keep_packet(struct flow *f, const struct rove_pkt *pkt, const struct content *content);
+bool keep_take(struct flow *f, struct kept *k);
 
 /* half.c: what the kernel module does around the machines */
 void half_receive(struct scale *s, struct packet *p);

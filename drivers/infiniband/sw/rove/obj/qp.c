@@ -17,6 +17,7 @@
 #include "cq.h"
 #include "dev.h"
 #include "half.h"
+#include "keep.h"
 #include "qp.h"
 #include "run.h"
 #include "srq.h"
@@ -37,6 +38,8 @@
 /* READ bytes asked for and not there yet, and those that one request asks for. */
 #define READ_WINDOW	(1024 * 1024)
 #define READ_CHUNK	(READ_WINDOW / 2)
+/* PSNs behind a lost one that are worth keeping: a window of small packets. */
+#define KEEP_PSNS	(WINDOW_BYTES / 256)
 
 /* All QPs of the module but the GSI ones, by number: one listener serves all
  * links of a namespace, and the number tells the link.
@@ -257,6 +260,7 @@ static void init_machines(struct rove_qp *qp)
 		.pmtu = ROVE_MAX_PMTU,
 		.pkeys = keys,
 		.xrc = rove_qp_is_xrc(qp),
+		.keep = KEEP_PSNS,
 	};
 }
 
@@ -344,6 +348,7 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	spin_lock_init(&qp->post_lock);
 	init_half(&qp->req_half, qp);
 	init_half(&qp->resp_half, qp);
+	__skb_queue_head_init(&qp->kept);
 	hrtimer_setup(&qp->timer, rove_run_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	tasklet_setup(&qp->tasklet, rove_run_tasklet);
 	INIT_CSD(&qp->hand_over, rove_run_handed, qp);
@@ -382,6 +387,7 @@ static void free_qp(struct rcu_head *rcu)
 	/* Packets that were left after the halves were taken. */
 	skb_queue_purge(&qp->req_half.packets);
 	skb_queue_purge(&qp->resp_half.packets);
+	rove_keep_forget(qp);
 	kfree(qp);
 }
 
@@ -608,6 +614,7 @@ static void apply_state(struct rove_qp *qp, enum ib_qp_state from, enum ib_qp_st
 		rove_absent_forget(&qp->resp_half);
 		rove_req_reset(&qp->req);
 		rove_resp_reset(&qp->resp);
+		rove_keep_forget(qp);
 		reset_rings(qp);
 		qp->last_wqe_told = false;
 		if (qp->type == IB_QPT_XRC_TGT) {

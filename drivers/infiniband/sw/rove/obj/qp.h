@@ -100,6 +100,8 @@ struct rove_qp {
 	struct rove_ring rq;		/* consumer side */
 	struct rove_rwqe *rwqe;		/* held receive WQE */
 	bool called;			/* the last request came by samehost */
+	struct sk_buff_head kept;	/* requests that came too early: obj/keep.c */
+	u32 kept_bytes;			/* of memory */
 	struct ib_pd *recv_pd;		/* what its SGEs are checked against, */
 	struct ib_pd *remote_pd;	/* and R_Keys of requests */
 	struct rove_srq *xsrq;		/* XRC_TGT: what the packet in hand names, or NULL */

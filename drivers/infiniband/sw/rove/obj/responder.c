@@ -13,6 +13,7 @@
 #include "absent.h"
 #include "batch.h"
 #include "cq.h"
+#include "keep.h"
 #include "note.h"
 #include "responder.h"
 #include "samehost.h"
@@ -403,6 +404,8 @@ bool rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 	}
 	if (act.kind == ROVE_RESP_DROP)
 		rove_note_drop(qp, act.drop);
+	else if (unlikely(act.kind == ROVE_RESP_KEEP) && !rove_keep(qp, rx))
+		rove_note_drop(qp, ROVE_DROP_SEQ);
 	resp_reap(qp, rx, now);
 	return act.kind != ROVE_RESP_LATER;
 }
@@ -448,8 +451,10 @@ void rove_responder_settle(struct rove_qp *qp, u64 now)
 		resp->broken = false;
 		rove_qp_fail(qp, false);
 	}
-	if (unlikely(resp->state == ROVE_RESP_ERROR))
+	if (unlikely(resp->state == ROVE_RESP_ERROR)) {
+		rove_keep_forget(qp);
 		resp_flush(qp, now);
+	}
 	rove_note_events(qp, rove_resp_take_events(resp));
 	rove_note_tally(qp, &resp->tally);
 }

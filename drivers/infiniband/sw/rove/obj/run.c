@@ -12,11 +12,13 @@
 #include <linux/rcupdate.h>
 #include "../ip/rxpkt.h"
 #include "../wire/opcode.h"
+#include "../wire/psn.h"
 #include "absent.h"
 #include "batch.h"
 #include "cq.h"
 #include "engine.h"
 #include "half.h"
+#include "keep.h"
 #include "note.h"
 #include "requester.h"
 #include "responder.h"
@@ -127,23 +129,47 @@ static bool run_packet(struct rove_qp *qp, struct rove_half *h, struct rove_rxpk
 	return rove_requester_packet(qp, rx, now);
 }
 
+/* What was kept, as far as nothing is missing before it. */
+static void run_kept(struct rove_qp *qp, u64 now)
+{
+	struct rove_half *h = &qp->resp_half;
+	struct rove_rxpkt rx;
+	struct sk_buff *skb;
+	bool more;
+	s32 early;
+
+	while (!h->paused && (skb = rove_keep_take(qp, &rx))) {
+		for (more = true; more; more = next_packet(qp, &rx)) {
+			early = rove_psn_diff(rx.pkt.psn, qp->resp.epsn);
+			if (early > 0 || (!early && !run_packet(qp, h, &rx, now)))
+				break;
+		}
+		if (more)
+			rove_keep_rest(qp, skb, &rx);
+		else
+			consume_skb(skb);
+	}
+}
+
 /* Executes the current packet and those behind it as long as they are for @h. */
 static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_rxpkt *rx,
 			   u32 dqpn, u64 now)
 {
 	u32 packets = 0, bytes = 0, total;
-	bool more;
+	bool request = h == &qp->resp_half, more;
 
-	if (h == &qp->resp_half)
+	if (request)
 		qp->called = false;
 	do {
 		total = rx->total;
-		if (unlikely(!run_packet(qp, h, rx, now))) {
+		if (unlikely(h->paused || !run_packet(qp, h, rx, now))) {
 			more = defer_packets(qp, h, rx, dqpn, true);
 			break;
 		}
 		packets++;
 		bytes += total;
+		if (unlikely(request && !skb_queue_empty(&qp->kept)))
+			run_kept(qp, now);
 		more = next_packet(qp, rx);
 	} while (more && rx->pkt.dqpn == dqpn && packet_half(qp, rx) == h);
 
@@ -159,6 +185,8 @@ static void run_deferred(struct rove_qp *qp, struct rove_half *h, u64 now)
 	struct sk_buff *skb;
 	struct deferred d;
 
+	if (h == &qp->resp_half && unlikely(!skb_queue_empty(&qp->kept)))
+		run_kept(qp, now);
 	if (skb_queue_empty_lockless(&h->packets))
 		return;
 	while (!h->paused && (skb = skb_dequeue(&h->packets))) {

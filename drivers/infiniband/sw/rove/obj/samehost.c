@@ -19,6 +19,7 @@
 #include "batch.h"
 #include "dev.h"
 #include "half.h"
+#include "keep.h"
 #include "note.h"
 #include "qp.h"
 #include "requester.h"
@@ -273,6 +274,8 @@ enum rove_samehost rove_samehost_run(struct rove_qp *qp, struct rove_qp *peer, u
 		how = ROVE_SAMEHOST_BUSY;
 	} else {
 		peer->called = true;
+		/* From here nothing is lost. */
+		rove_keep_forget(peer);
 		more = give_requests(qp, peer, &requests, now);
 		more |= give_answers(qp, peer, &answers, now);
 		/* Answers may have opened the window. */

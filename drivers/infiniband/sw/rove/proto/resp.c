@@ -598,21 +598,47 @@ static void request(struct rove_resp *r, const struct rove_pkt *pkt, u32 flags,
 
 /* ---- not in its turn ----------------------------------------------------- */
 
-/* Something is missing before @pkt: say so once (9.7.5.1.5). */
+/* Something is missing before @psn: say so once (9.7.5.1.5). */
+static bool say_gap(struct rove_resp *r, u32 psn)
+{
+	if (r->nak_sent)
+		return false;
+	r->nak_sent = true;
+	r->nak_owed = true;
+	r->nak_syndrome = ROVE_AETH_NAK | ROVE_NAK_SEQ;
+	r->ahead_psn = psn;
+	return true;
+}
+
+/*
+ * @pkt is not lost if the driver keeps it: what is missing comes again, and the peer, which
+ * began to send all of it again, is told by the ACK that follows what it may leave out. A
+ * peer that was told to wait for a receive WQE sends all again anyway.
+ */
 static void ahead(struct rove_resp *r, const struct rove_pkt *pkt, struct rove_resp_act *act)
 {
 	rove_tally_add(&r->tally, ROVE_TALLY_OUT_OF_SEQ);
-	if (!r->nak_sent) {
-		r->nak_sent = true;
-		r->nak_owed = true;
-		r->nak_syndrome = ROVE_AETH_NAK | ROVE_NAK_SEQ;
-		r->ahead_psn = pkt->psn;
+	if (say_gap(r, pkt->psn)) {
 		done(r, act);
-		return;
+	} else {
+		if (rove_psn_diff(pkt->psn, r->ahead_psn) > 0)
+			r->ahead_psn = pkt->psn;
+		drop(r, act, ROVE_DROP_SEQ);
 	}
-	if (rove_psn_diff(pkt->psn, r->ahead_psn) > 0)
-		r->ahead_psn = pkt->psn;
-	drop(r, act, ROVE_DROP_SEQ);
+	if (span(r->epsn, pkt->psn) < r->conf.keep &&
+	    (r->nak_syndrome & ROVE_AETH_KIND) == ROVE_AETH_NAK)
+		act->kind = ROVE_RESP_KEEP;
+}
+
+s32 rove_resp_kept(struct rove_resp *r, u32 psn)
+{
+	s32 early = rove_psn_diff(psn, r->epsn);
+
+	if (r->state != ROVE_RESP_RUN)
+		return -1;
+	if (early > 0)
+		say_gap(r, psn);
+	return early;
 }
 
 static void answer_again(struct rove_resp *r, struct rove_resp_act *act)

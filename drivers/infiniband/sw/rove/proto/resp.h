@@ -6,7 +6,7 @@
  *
  * A turn of the driver (obj/responder.c, tests/sim): for each packet of a batch
  * rove_resp_packet(), then do what act says and call rove_resp_result() until
- * act is DONE, DROP or LATER, then rove_resp_reap(); after the batch rove_resp_next()
+ * act is DONE, DROP, KEEP or LATER, then rove_resp_reap(); after the batch rove_resp_next()
  * while there is budget, so that one ACK answers the whole batch; look at events
  * and broken.
  */
@@ -40,6 +40,9 @@ struct rove_resp_conf {
 	u32 pmtu;
 	u32 dqpn;
 	u32 qkey;		/* UD */
+	u32 keep;		/* RC: of so many PSNs from the one that is missing on, what
+				 * comes too early may be kept; 0: of none
+				 */
 };
 
 /* A READ or atomic that was executed: answered from here, and answered again
@@ -142,6 +145,9 @@ void rove_resp_error(struct rove_resp *r);
 enum rove_resp_act_kind {
 	ROVE_RESP_DONE,		/* nothing more to do for this packet */
 	ROVE_RESP_DROP,		/* dropped; act->drop says why */
+	ROVE_RESP_KEEP,		/* came too early: drop it (SEQ), or keep it and give it
+				 * again when rove_resp_kept() says so
+				 */
 	ROVE_RESP_LATER,	/* the result was PAGE: as if the packet had not come; it is
 				 * given again, as the next one
 				 */
@@ -201,6 +207,16 @@ struct rove_resp_result {
 void rove_resp_packet(struct rove_resp *r, const struct rove_pkt *pkt, struct rove_resp_act *act);
 void rove_resp_result(struct rove_resp *r, const struct rove_resp_result *res,
 		      struct rove_resp_act *act);
+
+/**
+ * rove_resp_kept() - is it the turn of what was kept?
+ * @psn: of the first packet that is kept; ask after each packet that came in, and
+ *       after each that was given again
+ *
+ * Return: 0: give it to rove_resp_packet() now; less: forget it; more: it waits, and the
+ * peer hears what for.
+ */
+s32 rove_resp_kept(struct rove_resp *r, u32 psn);
 
 /**
  * rove_resp_next() - the next response packet
