@@ -91,6 +91,12 @@ verified() {
 	by_verbs -t 120 verify.py "$1"
 }
 
+# Packets that were kept for later find their memory gone when it is their turn.
+stolen() {
+	has_pyverbs || skip "no pyverbs"
+	by_verbs -t 120 odp.py "pages taken away all the time"
+}
+
 # The disturbance was there, and was noticed.
 repeats_seen() {
 	local sum
@@ -130,6 +136,9 @@ for tool in ib_write_bw ib_send_bw; do
 done
 t "1 % loss, trains off: ib_read_bw of 8 MiB" disturbed off loss+1% bandwidth ib_read_bw -s 8388608 -n 20 -t 2
 t "1 % loss, trains off: ib_atomic_bw" disturbed off loss+1% bandwidth ib_atomic_bw -n "$COUNT"
+for trains in on off; do
+	t "1 % loss, trains $trains: pages taken away under traffic" disturbed "$trains" loss+1% stolen
+done
 t "1 % loss both ways was felt" repeats_seen
 all_of "reordered and duplicated, trains off" off delay+1ms+reorder+25%+duplicate+5%
 all_of "1 % corrupted, trains off" off corrupt+1%
