@@ -179,5 +179,6 @@ void flow_at_rest(const struct flow *f)
 	      !rove_req_in_flight(&f->req) && !f->req.rd_atomic,
 	      "flow %u: its requester is not at rest", f->num);
 	/* What the own queue dropped is owed still, to a peer that did not ask again. */
-	CHECK(f->s->lost_here || !rove_resp_next(&resp, &seg), "flow %u: its responder is not at rest", f->num);
+	CHECK(f->s->lost_here || !rove_resp_next(&resp, &seg),
+	      "flow %u: its responder is not at rest", f->num);
 }
