@@ -39,13 +39,14 @@ cmd_shell() {
 parse_run_options() {
 	local option
 
-	KERNEL=perf TOPOLOGY=pair CPUS=2 TIMEOUT=300 MEMORY='' OUT='' WORDS=()
+	KERNEL=perf TOPOLOGY=pair CPUS='' TIMEOUT=300 MEMORY='' OUT='' WORDS=()
 	: "${INTERACTIVE:=}"
 	OPTIND=1
-	while getopts :k:t:c:T:m:o:a: option; do
+	while getopts :k:t:n:c:T:m:o:a: option; do
 		case $option in
 		k) KERNEL=$OPTARG ;;
 		t) TOPOLOGY=$OPTARG ;;
+		n) parse_nic "$OPTARG" ;;
 		c) CPUS=$OPTARG ;;
 		T) TIMEOUT=$OPTARG ;;
 		m) MEMORY=${OPTARG%M} ;;
@@ -62,19 +63,22 @@ check_run_options() {
 	KIND=$(kernel_kind "$KERNEL") || exit
 	case $TOPOLOGY in
 	pair | mixed | rxe | siw | host | none) ;;
-	*) usage_error "no topology '$TOPOLOGY' (pair, mixed, rxe, siw, host, none)" ;;
+	two) [ "$KIND" = stock ] || usage_error "topology two is for Debian's kernels (-k stock)" ;;
+	*) usage_error "no topology '$TOPOLOGY' (pair, mixed, rxe, siw, host, none, two)" ;;
 	esac
 	case $TOPOLOGY:$KERNEL in
 	siw:stock*) usage_error "Debian's kernels have no siw" ;;
 	rxe:stock) usage_error "rdma_rxe of 6.12 knows one namespace only: no topology rxe" ;;
 	esac
+	# Two guests share the machine's CPUs.
+	: "${CPUS:=$(has_other && echo 1 || echo 2)}"
 	is_number "$CPUS" || usage_error "-c: '$CPUS' is not a number"
 	is_number "$TIMEOUT" || usage_error "-T: '$TIMEOUT' is not a number"
 	if [ -z "$MEMORY" ]; then
 		case $KERNEL in
 		perf | ulp | profile) MEMORY=4096 ;;
 		kasan | lockdep) MEMORY=2048 ;;
-		*) MEMORY=3072 ;;
+		*) MEMORY=$(has_other && echo 2048 || echo 3072) ;;
 		esac
 	fi
 	is_number "$MEMORY" || usage_error "-m: '$MEMORY' is not a number of megabytes"
@@ -118,6 +122,7 @@ prepare_run() {
 	fi
 	place_script "$@"
 	write_settings
+	! has_other || prepare_other
 }
 
 # The guest finds a script of the checkout at its place in /rove, any other in
@@ -154,21 +159,32 @@ write_settings() {
 		printf 'SCRIPT=%q\n' "$SCRIPT"
 		printf 'INTERACTIVE=%q\n' "$INTERACTIVE"
 		printf 'LAB_OUT=%q\n' "${OUT:+/out}"
+		printf 'LAB_NIC=%q\n' "$(! has_other || echo "$NIC")"
+		printf 'LAB_WIRE=%q\n' "${DUMP:+/lab/shared/wire.pcap}"
 	} >"$RUN/run/settings"
 }
 
 # ------------------------------------------------------------------- the guest
 
-# Boot, and wait for the guest to end.  The guest minds the time-out itself and
-# tells what hangs; the watchdog is for a guest that is beyond that.
+# Boot, and wait for the guest to end; again if it never came so far as to do anything.
 boot_guest() {
+	ulimit -c 0
+	boot_once
+	if died_at_boot; then
+		forget_boot
+		boot_once
+	fi
+}
+
+# The guest minds the time-out itself and tells what hangs; the watchdog is for a guest
+# that is beyond that.
+boot_once() {
 	local cats=()
 
 	cat "$RUN/stdout" &
 	cats+=($!)
 	cat "$RUN/stderr" >&2 &
 	cats+=($!)
-	ulimit -c 0
 
 	# Spelled out, or bash takes the terminal away from it.
 	"start_$KIND" <&0 &
@@ -179,11 +195,16 @@ boot_guest() {
 		watch_guest
 	) &
 	WATCHDOG=$!
-	wait "$GUEST" 2>/dev/null
+	! has_other || boot_other
+	if [ -n "${OTHER:-}" ]; then
+		wait_for_both
+	else
+		wait "$GUEST" 2>/dev/null
+	fi
 	end_watchdog
 	# Children of a UML that died may live on and hold the FIFOs.
 	kill_guest
-	GUEST=
+	GUEST='' OTHER=''
 	wait "${cats[@]}"
 }
 
@@ -211,9 +232,14 @@ end_watchdog() {
 	WATCHDOG=
 }
 
-# The guest leads a session of its own; its children are in its group.
 kill_guest() {
-	[ -z "${GUEST:-}" ] || kill -KILL -- "-$GUEST" 2>/dev/null
+	kill_group "${GUEST:-}"
+	kill_group "${OTHER:-}"
+}
+
+# A guest leads a session of its own; its children are in its group.
+kill_group() {
+	[ -z "$1" ] || kill -KILL -- "-$1" 2>/dev/null
 }
 
 end_run() {
@@ -266,45 +292,15 @@ start_uml() {
 		</dev/null >"$RUN/console" 2>&1 3>"$RUN/stdout" 4>"$RUN/stderr"
 }
 
-start_stock() {
-	local dir name mode
-	local -a shares=() console=(-serial "file:$RUN/console")
-
-	dir=$(piece_dir "$KERNEL")
-	for name in root kernel rove script run ${OUT:+out}; do
-		mode=on
-		case $name in run | out) mode=off ;; esac
-		shares+=(-virtfs "local,path=$(readlink -f "$RUN/$name"),mount_tag=$name,security_model=none,multidevs=remap,readonly=$mode")
-	done
-	[ -z "$INTERACTIVE" ] || console+=(-chardev "stdio,id=terminal,signal=off" -serial chardev:terminal)
-
-	if [ -z "$INTERACTIVE" ]; then
-		exec </dev/null >"$RUN/qemu.log"
-	fi
-	exec setsid qemu-system-x86_64 -accel tcg,thread=multi -cpu max \
-		-smp "$CPUS" -m "$MEMORY" -nic none -display none -monitor none \
-		-no-reboot "${console[@]}" "${shares[@]}" \
-		-device virtio-serial-pci \
-		-chardev file,id=stdout,path=/proc/self/fd/3 \
-		-device virtserialport,chardev=stdout,name=stdout \
-		-chardev file,id=stderr,path=/proc/self/fd/4 \
-		-device virtserialport,chardev=stderr,name=stderr \
-		-kernel "$dir/vmlinuz" -initrd "$dir/initramfs.gz" \
-		-append "console=ttyS0 loglevel=5 log_buf_len=4M printk.devkmsg=on panic=-1 lab_fs=9p ${OUT:+lab_out=1} ${WORDS[*]}" \
-		2>>"$RUN/qemu.log" 3>"$RUN/stdout" 4>"$RUN/stderr"
-}
-
 # ---------------------------------------------------------------- the verdict
 
 judge_run() {
 	local run=$RUN/run status faults=0
 
-	collect_kernel_log
-	show_faults || faults=1
-	if [ -s "$run/teardown" ]; then
-		say "after the script:"
-		sed 's/^/  | /' "$run/teardown" >&2
-		faults=1
+	judge_kernel "$run" "$RUN/console" kernel.log || faults=1
+	if has_other; then
+		judge_kernel "$RUN/other" "$RUN/console.b" kernel.b.log "at end B" || faults=1
+		judge_other || faults=1
 	fi
 
 	if [ -e "$run/timed-out" ]; then
@@ -334,22 +330,35 @@ judge_run() {
 	return "$status"
 }
 
+# judge_kernel FOLDER CONSOLE LOG [WHERE]: whether there is nothing to complain of in a
+# guest's kernel, and after the script.
+judge_kernel() {
+	local folder=$1 bad=0
+
+	collect_kernel_log "$folder" "$2" "$RUN/$3"
+	[ -z "$OUT" ] || cp "$RUN/$3" "$OUT/$3"
+	if ! awk -f "$LAB/lib/faults.awk" "$RUN/$3" >&2; then
+		[ -z "${4:-}" ] || say "that was $4"
+		bad=1
+	fi
+	if [ -s "$folder/teardown" ]; then
+		say "after the script${4:+, $4}:"
+		sed 's/^/  | /' "$folder/teardown" >&2
+		bad=1
+	fi
+	return "$bad"
+}
+
 # What the guest read from /dev/kmsg ("6,123,4567,-;text", with lines of keys
 # and values after some) as people know it.  Of a guest that died, the console.
 collect_kernel_log() {
-	if [ -s "$RUN/run/kmsg" ]; then
+	if [ -s "$1/kmsg" ]; then
 		awk -F ';' '/^[0-9]/ {
 			split($1, field, ",")
 			text = substr($0, length($1) + 2)
 			printf "[%12.6f] %s\n", field[3] / 1000000, text
-		}' "$RUN/run/kmsg" >"$RUN/kernel.log"
+		}' "$1/kmsg" >"$3"
 	else
-		tr -d '\r' <"$RUN/console" >"$RUN/kernel.log"
+		tr -d '\r' <"$2" >"$3"
 	fi
-	[ -z "$OUT" ] || cp "$RUN/kernel.log" "$OUT/kernel.log"
-}
-
-# Print what the kernel complained of; false if any of it counts.
-show_faults() {
-	awk -f "$LAB/lib/faults.awk" "$RUN/kernel.log" >&2
 }
