@@ -153,14 +153,34 @@ wait_until() {
 	done
 }
 
+# at DEVICE COMMAND...: what looks at a device, where it can be seen: two guests have one
+# each, namespaces of one share them.
+at() {
+	local device=$1
+	shift
+
+	if [ "${LAB_TOPOLOGY:-}" = two ] && [ "$device" = "$RB" ]; then
+		b "$@"
+	else
+		"$@"
+	fi
+}
+
 # gid_index DEVICE v4|v6|ll: the first one of that kind, RoCE v2.
 gid_index() {
-	local port=/sys/class/infiniband/$1/ports/1 i gid
+	local what i value
+	local -a gids=() types=()
 
-	for ((i = 0; i < 64; i++)); do
-		gid=$(cat "$port/gids/$i" 2>/dev/null) || break
-		[ "$(gid_kind "$gid")" = "$2" ] || continue
-		grep -qs "RoCE v2" "$port/gid_attrs/types/$i" || continue
+	# shellcheck disable=SC2016 # for the inner shell
+	while IFS=/: read -r what i value; do
+		case $what in
+		gids) gids[i]=$value ;;
+		types) types[i]=$value ;;
+		esac
+	done < <(at "$1" sh -c 'cd "/sys/class/infiniband/$1/ports/1" && grep -Hs . gids/* &&
+		cd gid_attrs && grep -Hs . types/*' sh "$1" 2>/dev/null)
+	for i in "${!gids[@]}"; do
+		[ "$(gid_kind "${gids[i]}")" = "$2" ] && [ "${types[i]:-}" = "RoCE v2" ] || continue
 		echo "$i"
 		return
 	done
@@ -201,7 +221,7 @@ qpns() {
 
 # counter DEVICE NAME
 counter() {
-	rdma statistic show link "$1/1" | awk -v name="$2" '
+	at "$1" rdma statistic show link "$1/1" | awk -v name="$2" '
 		{ for (i = 1; i < NF; i++) if ($i == name) { print $(i + 1); found = 1; exit } }
 		END { exit !found }'
 }
@@ -209,7 +229,7 @@ counter() {
 # no_rise DEVICE BEFORE-FILE NAME...: counters are what they were when the file
 # was written by counters_of.
 counters_of() {
-	rdma statistic show link "$1/1" | awk '
+	at "$1" rdma statistic show link "$1/1" | awk '
 		{ for (i = $1 == "link" ? 3 : 1; i < NF; i += 2) print $i, $(i + 1) }'
 }
 
@@ -245,12 +265,13 @@ over_rove() {
 # What user space still holds of our two devices; the kernel's own objects have
 # the user's name in brackets.
 left_over() {
-	local kind
+	local device
 
-	for kind in qp cq mr pd cm_id ctx srq; do
-		rdma resource show "$kind" 2>/dev/null |
-			grep -E "^(dev|link) ($RA|$RB)[ /]" | grep -v 'comm \[' |
-			sed "s/^/$kind: /"
+	for device in "$RA" "$RB"; do
+		# shellcheck disable=SC2016 # for the inner shell
+		at "$device" sh -c 'for kind in qp cq mr pd cm_id ctx srq; do
+			rdma resource show "$kind" 2>/dev/null | sed "s/^/$kind: /"
+		done' | grep -E "^[a-z_]+: (dev|link) $device[ /]" | grep -v 'comm \['
 	done
 }
 
@@ -294,6 +315,7 @@ has_pyverbs() {
 by_verbs() {
 	local limit=60
 
+	[ "${LAB_TOPOLOGY:-}" != two ] || skip "needs both ends in one process"
 	if [ "$1" = -t ]; then
 		limit=$2
 		shift 2
@@ -308,6 +330,7 @@ all_by_verbs() {
 	local status=0
 
 	has_pyverbs || skip_all "no pyverbs"
+	[ "${LAB_TOPOLOGY:-}" != two ] || skip_all "needs both ends in one process"
 	by_verbs "$1" "$ONLY" || status=$?
 	[ "$status" -le 1 ] ||
 		echo "# the program ended with status $status ($(status_text "$status"))"
