@@ -14,7 +14,7 @@ FRAMES=$SELFTESTS/../interop/frames.py
 export PYTHONDONTWRITEBYTECODE=1
 
 # What has to follow from the settings of the wire.
-MTU=0 PATH_MTU=0 GRO=on SUMS=right
+MTU=0 PATH_MTU=0 GRO=on SUMS=right COUNT=0
 
 # ------------------------------------------------------------------- the settings
 
@@ -34,7 +34,10 @@ is_usable() {
 # Each test is a process of its own, but the netdevs stay as they are.
 mtu() {
 	MTU=$1
-	PATH_MTU=$([ "$1" = 1500 ] && echo 1024 || echo 4096)
+	case $1 in
+	1500) PATH_MTU=1024 COUNT=2 ;;
+	*) PATH_MTU=4096 COUNT=6 ;;
+	esac
 	[ "$(cat "/sys/class/net/$EA/mtu")" != "$MTU" ] || return 0
 	both ip link set @ mtu "$MTU" && wait_until 10 is_usable >/dev/null
 }
@@ -97,8 +100,9 @@ send_data() {
 		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -m "$PATH_MTU" -s 60001 -n "$1" "$IP_A"
 }
 
+# Enough of it, and not too many frames for the decoder on an emulated machine.
 some_data() {
-	rping_data "$IP_A" 2 && send_data 4
+	rping_data "$1" "$COUNT" && send_data "$COUNT"
 }
 
 # ---------------------------------------------------------------------- the verdict
@@ -181,13 +185,13 @@ at_mtu() {
 }
 
 for mtu in 1500 9000; do
-	t "MTU $mtu" at_mtu "$mtu" moved some_data
-	t "MTU $mtu, IPv6" at_mtu "$mtu" moved rping_data "$IP6_A" 2
-	t "MTU $mtu, checksums by software" at_mtu "$mtu" tx_sums off moved some_data
-	t "MTU $mtu, trains cut by the NIC" at_mtu "$mtu" split_by_nic on moved some_data
-	t "MTU $mtu, trains cut by software" at_mtu "$mtu" split_by_nic off moved some_data
-	t "MTU $mtu, no GRO" at_mtu "$mtu" without_gro moved some_data
-	t "MTU $mtu, udp_csum off" at_mtu "$mtu" without_sums moved some_data
+	t "MTU $mtu" at_mtu "$mtu" moved some_data "$IP_A"
+	t "MTU $mtu, IPv6" at_mtu "$mtu" moved some_data "$IP6_A"
+	t "MTU $mtu, checksums by software" at_mtu "$mtu" tx_sums off moved some_data "$IP_A"
+	t "MTU $mtu, trains cut by the NIC" at_mtu "$mtu" split_by_nic on moved some_data "$IP_A"
+	t "MTU $mtu, trains cut by software" at_mtu "$mtu" split_by_nic off moved some_data "$IP_A"
+	t "MTU $mtu, no GRO" at_mtu "$mtu" without_gro moved some_data "$IP_A"
+	t "MTU $mtu, udp_csum off" at_mtu "$mtu" without_sums moved some_data "$IP_A"
 done
 t "nothing is left" leaves_nothing
 run_tests

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Runs commands for the other guest; there.py asks for them.
+"""Runs commands for the other guest; there.c asks for them.
 
-A connection is one command. It begins with a line of JSON: words, environment, folder.
-Then each byte that comes is a signal for the command; when the connection ends, all that
+A connection is one command. It begins with three numbers of four bytes: of words, of
+variables, the length of what follows, which is strings with a zero byte at their ends: the
+folder, the words, the environment. Then each byte that comes is a signal for the command; when the connection ends, all that
 the command started is killed. What goes back are frames: a letter (o: stdout, e: stderr,
 x: the exit status, as four bytes), a length of four bytes, the content.
 """
 
-import json
 import os
 import select
 import signal
@@ -37,15 +37,26 @@ def send(connection, kind, content):
     connection.sendall(struct.pack(">cI", kind, len(content)) + content)
 
 
-def start(request):
-    """The process, and 0; or None and the status of a command that cannot be run."""
+def exactly(connection, length):
+    """That many bytes, or less at the end of the connection."""
+    content = b""
+    while len(content) < length:
+        part = connection.recv(length - len(content))
+        if not part:
+            break
+        content += part
+    return content
+
+
+def start(folder, words, variables):
+    """The process and nothing, or None and why it cannot be run."""
     try:
         return subprocess.Popen(  # pylint: disable=consider-using-with # lives on
-            request["words"], env=request["environment"], cwd=request["folder"],
+            words, env=dict(variable.split(b"=", 1) for variable in variables), cwd=folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             bufsize=0, start_new_session=True), b""
     except OSError as error:
-        return None, f"{request['words'][0]}: {error.strerror}\n".encode()
+        return None, words[0] + f": {error.strerror}\n".encode()
 
 
 def pass_on(connection, kind, pipe):
@@ -99,17 +110,17 @@ def attend(connection, process):
 def serve(connection):
     """One command."""
     with connection:
-        line = b""
-        while not line.endswith(b"\n"):
-            part = connection.recv(65536)
-            if not part:
-                return
-            line += part
-        request = json.loads(line)
-        if request == "end":
+        head = exactly(connection, 12)
+        if len(head) < 12:
+            return
+        words, variables, length = struct.unpack(">III", head)
+        strings = exactly(connection, length).split(b"\0")[:-1]
+        if len(strings) != 1 + words + variables:
+            return
+        if strings[1] == b"--end":
             send(connection, b"x", struct.pack(">i", 0))
             os._exit(0)
-        process, complaint = start(request)
+        process, complaint = start(strings[0], strings[1:1 + words], strings[1 + words:])
         if process is None:
             send(connection, b"e", complaint)
             send(connection, b"x", struct.pack(">i", 127))

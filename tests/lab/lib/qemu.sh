@@ -106,9 +106,12 @@ nics() {
 
 # ------------------------------------------------------------------ two of them
 
-# Settings of the other end: those of the first one, and that it is the other one.
+# The program that runs commands there, and the settings of the other end: those of the
+# first one, and that it is the other one.
 prepare_other() {
 	mkdir "$RUN/shared"
+	in_root "$(piece_dir root)" "$LAB/guest:/lab $RUN/run:/build" \
+		gcc -O2 -Wall -Wextra -o /build/there /lab/there.c || return
 	cp -rl "$RUN/run" "$RUN/other"
 	rm "$RUN/other/settings"
 	{
