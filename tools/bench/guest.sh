@@ -4,4 +4,6 @@
 # In the guest: what tools/bench/bench has run there.
 
 export PYTHONDONTWRITEBYTECODE=1
-exec python3 "$(dirname "$(readlink -f "$0")")/measure.py" "$@"
+program=measure.py
+[ "${LAB_TOPOLOGY:-}" != two ] || program=two.py
+exec python3 "$(dirname "$(readlink -f "$0")")/$program" "$@"
