@@ -192,6 +192,37 @@ check_two_at_once() {
 	ok "each has its own output" out_is "$(printf '%s:one\n%s:two' "$TMP/one" "$TMP/two")"
 }
 
+# Of topology two: what is wrong at the other end is noticed.
+check_other() {
+	[ "$TOPOLOGY" = two ] || return 0
+	# shellcheck disable=SC2016 # for the guest
+	lab_run -- <<-'EOF'
+		cd /tmp && export WORD="two words"
+		$NB sh -c 'echo "$WORD $PWD"; echo there >&2; exit 7' || echo "status $?"
+		$NB sleep 1000 &
+		sleep 2
+		kill -TERM $!
+		wait $!
+		echo "status $?"
+		$NB sleep 2000 &
+		sleep 2
+		kill -KILL $!
+		wait $! 2>/dev/null
+		for i in 1 2 3 4 5 6 7 8 9 10; do $NB pgrep sleep || break; sleep 1; done
+		$NB sh -c 'echo "<4>WARNING: planted at end B" >/dev/kmsg'
+	EOF
+	ok "output, status, signals of the other end" \
+		out_is $'two words /tmp\nstatus 7\nstatus 143'
+	ok "its stderr" err_has "^there$"
+	ok "125 for a WARNING in its log" status_is 125
+	ok "and the line is shown" err_has "planted at end B"
+	# shellcheck disable=SC2016 # for the guest
+	lab_run -- <<<'$NB sh -c "echo c >/proc/sysrq-trigger"; echo "status $?"'
+	ok "125 for another guest that dies" status_is 125
+	ok "with its last words" err_has "crash"
+	ok "and the script knows" out_is "status 126"
+}
+
 check_usage() {
 	: >"$TMP/out"
 	"$LAB" run -k nonesuch - </dev/null >"$TMP/out" 2>"$TMP/err"
@@ -208,7 +239,7 @@ check_usage() {
 CHECKS=("${@:3}")
 [ ${#CHECKS[@]} -gt 0 ] ||
 	CHECKS=(usage status_and_output arguments environment bulk_output live_output
-		leftovers links faults crash timeout two_at_once)
+		leftovers links faults crash timeout other two_at_once)
 for check in "${CHECKS[@]}"; do
 	"check_$check"
 done

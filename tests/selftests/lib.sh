@@ -180,9 +180,10 @@ gid_index() {
 	done < <(at "$1" sh -c 'cd "/sys/class/infiniband/$1/ports/1" && grep -Hs . gids/* &&
 		cd gid_attrs && grep -Hs . types/*' sh "$1" 2>/dev/null)
 	for i in "${!gids[@]}"; do
-		[ "$(gid_kind "${gids[i]}")" = "$2" ] && [ "${types[i]:-}" = "RoCE v2" ] || continue
-		echo "$i"
-		return
+		if [ "$(gid_kind "${gids[i]}")" = "$2" ] && [ "${types[i]:-}" = "RoCE v2" ]; then
+			echo "$i"
+			return
+		fi
 	done
 	return 1
 }
@@ -271,7 +272,7 @@ left_over() {
 		# shellcheck disable=SC2016 # for the inner shell
 		at "$device" sh -c 'for kind in qp cq mr pd cm_id ctx srq; do
 			rdma resource show "$kind" 2>/dev/null | sed "s/^/$kind: /"
-		done' | grep -E "^[a-z_]+: (dev|link) $device[ /]" | grep -v 'comm \['
+		done' | grep -E "^[a-z_]+: (dev|link) ${device}[ /]" | grep -v 'comm \['
 	done
 }
 

@@ -42,9 +42,9 @@ mtu() {
 	both ip link set @ mtu "$MTU" && wait_until 10 is_usable >/dev/null
 }
 
-# feature NAME: what the NIC has of it: on, off, or nothing if that cannot be changed.
+# feature REGEX: what the NIC has of it: on, off, or nothing if that cannot be changed.
 feature() {
-	a ethtool -k "$EA" | sed -n "s/^[[:space:]]*$1: \([a-z]*\)\$/\1/p"
+	a ethtool -k "$EA" | sed -n "s/^[[:space:]]*$1: \([a-z]*\)\$/\1/p" | head -n 1
 }
 
 # with_feature NAME ETHTOOL-NAME VALUE COMMAND...
@@ -52,10 +52,10 @@ with_feature() {
 	local before status=0
 
 	before=$(feature "$1")
-	[ -n "$before" ] || skip "this NIC has no $1 to switch"
-	both ethtool -K @ "$2" "$3" || return
+	[ -n "$before" ] || skip "this NIC has no $2 to switch"
+	both ethtool -K @ "$2" "$3" >/dev/null || return
 	"${@:4}" || status=$?
-	both ethtool -K @ "$2" "$before" || return
+	both ethtool -K @ "$2" "$before" >/dev/null || return
 	return "$status"
 }
 
@@ -64,7 +64,7 @@ without_gro() {
 }
 
 tx_sums() {
-	with_feature tx-checksumming tx "$@"
+	with_feature "tx-checksum-ip[-a-z0-9]*" tx "$@"
 }
 
 split_by_nic() {

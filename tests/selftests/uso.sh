@@ -41,9 +41,10 @@ moved() {
 		-- rping -c -a "$1" -V -S 65535 -C 5
 }
 
+# 16 packets at a time: this NIC is a slow one.
 sent() {
-	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -m "$1" -s 60001 -n 10 \
-		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -m "$1" -s 60001 -n 10 "$IP_A"
+	pair -- ibv_rc_pingpong -d "$RA" -g "$GID_A" -c -m "$1" -s $(($1 * 15 + 1)) -n 10 \
+		-- ibv_rc_pingpong -d "$RB" -g "$GID_B" -c -m "$1" -s $(($1 * 15 + 1)) -n 10 "$IP_A"
 }
 
 small_messages() {

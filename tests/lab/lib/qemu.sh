@@ -156,8 +156,9 @@ died_at_boot() {
 
 	[ "$KIND" = stock ] || return
 	for console in "$RUN/console" "$RUN/console.b"; do
-		[ -e "$console" ] && grep -q 'Kernel panic' "$console" &&
-			! grep -q 'lab: begin' "$console" || continue
+		if ! grep -qs 'Kernel panic' "$console" || grep -q 'lab: begin' "$console"; then
+			continue
+		fi
 		say "the guest's kernel panicked while it booted; booting once more:"
 		grep -E 'Oops|BUG|Kernel panic|RIP:' "$console" | tr -d '\r' | head -n 6 | sed 's/^/  | /' >&2
 		return
