@@ -1417,3 +1417,67 @@ TEST(more_slots)
 		done(i, ROVE_FAULT_NONE);
 	not_done();
 }
+
+/* @n small messages in flight, one more posted. */
+static bool gathers_behind(u32 n, u32 len)
+{
+	setup();
+	while (n--)
+		post(ROVE_WR_WRITE, len, 0);
+	send_all();
+	post(ROVE_WR_WRITE, len, 0);
+	return rove_req_gathers(&q);
+}
+
+TEST(small_messages_gather_behind_a_burst)
+{
+	CHECK(!gathers_behind(ROVE_REQ_BURST - 1, 8));
+	CHECK(gathers_behind(ROVE_REQ_BURST, 8));
+	/* Until one of them is answered. */
+	ack(0);
+	CHECK(!rove_req_gathers(&q));
+}
+
+TEST(large_messages_do_not_gather)
+{
+	setup();
+	q.conf.window = 4 * ROVE_REQ_SMALL_BYTES;
+	post(ROVE_WR_WRITE, ROVE_REQ_SMALL_BYTES, 0);
+	post(ROVE_WR_WRITE, 8, 0);
+	post(ROVE_WR_WRITE, 8, 0);
+	post(ROVE_WR_WRITE, 8, 0);
+	send_all();
+	post(ROVE_WR_WRITE, 8, 0);
+	CHECK(!rove_req_gathers(&q));
+}
+
+TEST(nothing_gathers_behind_reads_and_repeats)
+{
+	CHECK(gathers_behind(ROVE_REQ_BURST, 8));
+	send_all();
+	post(ROVE_WR_READ, 8, 0);
+	send_all();
+	post(ROVE_WR_WRITE, 8, 0);
+	CHECK(!rove_req_gathers(&q));
+
+	CHECK(gathers_behind(ROVE_REQ_BURST, 8));
+	nak(0, 0);
+	CHECK(!rove_req_gathers(&q));
+}
+
+TEST(a_crowd_does_not_wait)
+{
+	u8 *more;
+	u32 i;
+
+	CHECK(gathers_behind(ROVE_REQ_BURST, 8));
+	more = calloc(4 * ENTRIES, q.stride);
+	CHECK(rove_req_grow(&q, more, 4 * ENTRIES) == slots);
+	free(slots);
+	slots = more;
+	for (i = 1; i < ROVE_REQ_CROWD; i++) {
+		CHECK(rove_req_gathers(&q));
+		post(ROVE_WR_WRITE, 8, 0);
+	}
+	CHECK(!rove_req_gathers(&q));
+}
