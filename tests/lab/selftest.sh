@@ -192,6 +192,14 @@ check_two_at_once() {
 	ok "each has its own output" out_is "$(printf '%s:one\n%s:two' "$TMP/one" "$TMP/two")"
 }
 
+# Debian's kernel, without a first program to run.
+check_boot() {
+	case $KERNEL in stock*) ;; *) return 0 ;; esac
+	lab_run -a rdinit=/nonesuch -- <<<'true'
+	ok "a guest that panics at boot is booted once more" err_has "booting once more"
+	ok "and then given up" status_is 126
+}
+
 # Of topology two: what is wrong at the other end is noticed.
 check_other() {
 	[ "$TOPOLOGY" = two ] || return 0
@@ -239,7 +247,7 @@ check_usage() {
 CHECKS=("${@:3}")
 [ ${#CHECKS[@]} -gt 0 ] ||
 	CHECKS=(usage status_and_output arguments environment bulk_output live_output
-		leftovers links faults crash timeout other two_at_once)
+		leftovers links faults crash boot timeout other two_at_once)
 for check in "${CHECKS[@]}"; do
 	"check_$check"
 done

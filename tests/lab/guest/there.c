@@ -29,6 +29,9 @@
 #define PORT		7000
 #define ADDRESS		"192.0.2.2"
 #define NAMESPACE	"/run/netns/control"
+/* Put there by the lab when the other guest has died, which no packet tells. */
+#define GONE		"/lab/run/other-gone"
+#define LOOK_MS		2000
 /* What a shell makes of a command that could not be run. */
 #define FAILED		126
 
@@ -46,6 +49,12 @@ static void write_all(int fd, const void *data, size_t len)
 		p += n;
 		len -= n;
 	}
+}
+
+static void check_other(void)
+{
+	if (!access(GONE, F_OK))
+		errx(FAILED, "there: the other guest is gone");
 }
 
 static void read_all(int fd, void *data, size_t len)
@@ -190,13 +199,19 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		errx(FAILED, "usage: there COMMAND...");
+	check_other();
 	fd = connect_there();
 	fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = catch_signals(), .events = POLLIN };
 	ask(fd, argv + 1);
 	for (;;) {
-		if (poll(fds, 2, -1) < 0)
+		switch (poll(fds, 2, LOOK_MS)) {
+		case -1:
 			err(FAILED, "there");
+		case 0:
+			check_other();
+			continue;
+		}
 		if (fds[1].revents)
 			pass_signal(fds[1].fd, fd);
 		if (fds[0].revents)

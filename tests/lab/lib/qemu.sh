@@ -137,6 +137,7 @@ wait_for_both() {
 
 	wait -n "$GUEST" "$OTHER" 2>/dev/null
 	if kill -0 "$GUEST" 2>/dev/null; then
+		touch "$RUN/run/other-gone"
 		[ -e "$RUN/other/ready" ] || kill_group "$GUEST"
 		wait "$GUEST" 2>/dev/null
 	fi
@@ -171,7 +172,7 @@ forget_boot() {
 	local folder
 
 	for folder in "$RUN/run" "$RUN/other"; do
-		rm -f "$folder"/{failure,started,ready,status,timed-out,hanging,teardown,kmsg}
+		rm -f "$folder"/{failure,started,ready,status,timed-out,hanging,teardown,kmsg,other-gone}
 	done
 	rm -f "$RUN/wire" "$RUN/control" "$RUN/console" "$RUN/console.b"
 }
