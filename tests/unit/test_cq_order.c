@@ -17,6 +17,7 @@ static void barrier_hook(void);
 #define rove_cq_ring_release	order_release
 #define rove_cq_ring_arm	order_arm
 #define rove_cq_ring_move	order_move
+#define rove_cq_ring_is_armed	order_is_armed
 #include "ring/cqe.c"
 
 #define ENTRIES	4
