@@ -32,8 +32,9 @@
 #define CALLS		3
 #define PERIOD_MIN_NS	(10 * NSEC_PER_USEC)
 #define PERIOD_MAX_NS	(100 * NSEC_PER_USEC)
-/* Requests in a period that are worth it. */
+/* Requests in a period that are worth it; so many periods in a row with less end it. */
 #define WORTH		4
+#define POOR		3
 
 /* Requests that are posted there. */
 static u32 run_slot(struct rove_uctx *u, u32 slot)
@@ -81,8 +82,13 @@ static enum hrtimer_restart watch(struct hrtimer *timer)
 
 	if (run_rung(u) >= WORTH) {
 		u->watch.found++;
+		u->watch.poor = 0;
 		rove_stat_add(u->dev->stats, ROVE_STAT_WATCHES, 1);
 		rove_engine_try(e);
+	} else {
+		u->watch.poor++;
+	}
+	if (u->watch.poor < POOR) {
 		tasklet_schedule(&u->watch.again);
 		return HRTIMER_NORESTART;
 	}
@@ -127,6 +133,7 @@ void rove_watch_kicked(struct rove_uctx *u, u64 begin, u64 end)
 	    test_and_set_bit_lock(0, &w->on))
 		return;
 	w->found = 0;
+	w->poor = 0;
 	w->period = clamp_t(u64, CALLS * (gap + took), PERIOD_MIN_NS, PERIOD_MAX_NS);
 	WRITE_ONCE(u->db->need_wakeup, 0);
 	start(w);

@@ -14,6 +14,7 @@ struct rove_watch {
 	unsigned long on;		/* bit 0: the timer runs, and kicks are not wanted */
 	u64 period;			/* ns */
 	u32 found;			/* periods with enough in them since it was started */
+	u32 poor;			/* with less, since then */
 	u64 kicked;			/* ns; end of the last kick; from here on all are hints */
 	u32 streak;			/* kicks that came right behind the one before */
 	u32 doubt;			/* how often it was started in vain: 0 to DOUBT_MAX */
