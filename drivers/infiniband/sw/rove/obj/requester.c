@@ -281,9 +281,6 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	more = true;
 	if (!rove_req_has_more(&qp->req) || req_keep_order(qp, answer, now))
 		return false;
-	/* Its posters are told not to ring, as when a window is full. */
-	if (qp->uctx && is_reliable(qp) && rove_req_gathers(&qp->req))
-		return false;
 	if (qp->limits.ud)
 		return req_send_ud(qp, now);
 

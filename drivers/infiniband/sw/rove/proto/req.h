@@ -19,11 +19,6 @@
 #include "seg.h"
 #include "tally.h"
 
-/* See rove_req_gathers(): requests that are sent singly, requests that are worth a train. */
-#define ROVE_REQ_BURST		4
-#define ROVE_REQ_CROWD		16
-#define ROVE_REQ_SMALL_BYTES	16384
-
 enum rove_qp_type {
 	ROVE_QPT_RC,
 	ROVE_QPT_UD,		/* GSI too */
@@ -244,18 +239,6 @@ static inline bool rove_req_resends(const struct rove_req *q)
 static inline bool rove_req_has_more(const struct rove_req *q)
 {
 	return rove_req_resends(q) || q->send != q->post;
-}
-
-/*
- * Small messages are on their way whose answers will come, more than the few of a program
- * that wants them soon: what it posts behind them one by one may wait for an answer, to go
- * as one train. To send them singly would take as long.
- */
-static inline bool rove_req_gathers(const struct rove_req *q)
-{
-	return q->begun - q->acked >= ROVE_REQ_BURST && q->post - q->send < ROVE_REQ_CROWD &&
-	       q->send_bytes - q->una_bytes <= ROVE_REQ_SMALL_BYTES && !q->rd_atomic &&
-	       !rove_req_resends(q) && q->state == ROVE_REQ_RUN;
 }
 
 /* Time has passed; harmless when called too early. */
