@@ -40,8 +40,8 @@ TYPE=rove
 
 # Debug kernels and emulated machines take longer; limits grow with that.
 case ${LAB_KERNEL:-} in
-kasan) SLOW=3 ;;
-lockdep) SLOW=5 ;;
+kasan | ulp_kasan) SLOW=3 ;;
+lockdep | ulp_lockdep) SLOW=5 ;;
 stock*) SLOW=10 ;;
 *) SLOW=2 ;;
 esac

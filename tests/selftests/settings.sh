@@ -176,6 +176,20 @@ polled() {
 	posts_with poll && [ "$RUNG" -gt 0 ] && [ "$KICKED" -le 1 ]
 }
 
+# Both programs poll on the only CPU that the engine has.
+crowded() {
+	local watched i
+
+	watched=$(counter "$RA" watches)
+	for i in {1..20}; do
+		with engine_cpus 0 pair -- taskset -c 0 ib_send_bw -F -d "$RB" -x "$GID_B" -s 64 -n 5000 \
+			-- taskset -c 0 ib_send_bw -F -d "$RA" -x "$GID_A" -s 64 -n 5000 "$IP_B" || return
+		echo "round $i: $(($(counter "$RA" watches) - watched)) watches"
+		[ "$(counter "$RA" watches)" = "$watched" ] || return 0
+	done
+	return 1
+}
+
 modes_under_traffic() {
 	local -a modes=(auto inline poll)
 	local busy i
@@ -206,6 +220,7 @@ t "udp_csum switched under traffic" toggled udp_csum pingpong -n 3000 -s 65536
 t "who sees posts, where and how long: taken and refused" engine_settings
 t "doorbell inline: calls only" from_a inline
 t "doorbell poll: no calls" from_a polled
+t "no CPU for the engine: a timer watches" from_a crowded
 t "doorbell, CPUs and spinning changed under traffic" modes_under_traffic
 t "nothing is left" leaves_nothing
 run_tests

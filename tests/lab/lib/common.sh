@@ -94,8 +94,8 @@ in_root() {
 # Where the kernel of a name comes from.
 kernel_kind() {
 	case $1 in
-	perf | kasan | lockdep | ulp | profile) echo uml ;;
+	perf | kasan | lockdep | ulp | ulp_kasan | ulp_lockdep | profile) echo uml ;;
 	stock | stock73) echo stock ;;
-	*) usage_error "no kernel '$1' (perf, kasan, lockdep, ulp, profile, stock, stock73)" ;;
+	*) usage_error "no kernel '$1' (perf, kasan, lockdep, ulp, ulp_kasan, ulp_lockdep, profile, stock, stock73)" ;;
 	esac
 }

@@ -328,9 +328,19 @@ build_profile() { build_uml profile "$1"; }
 
 key_uml() {
 	piece_key src
-	cat "$LAB/config/base.config" "$LAB/config/$1.config"
+	cat "$LAB/config/base.config"
+	options_of "$1"
 	gcc -dumpfullversion 2>/dev/null
 	declare -f build_uml compile_uml check_config
+}
+
+# A_B has the options of A and of B.
+options_of() {
+	local part
+
+	for part in ${1//_/ }; do
+		cat "$LAB/config/$part.config"
+	done
 }
 
 # Made in its final place, unlike the other pieces: kbuild can be interrupted
@@ -365,25 +375,35 @@ compile_uml() {
 		depmod "$version"
 }
 
-# The one that has modules.
-key_ulp() {
-	key_uml ulp
-	declare -f build_ulp compile_ulp
+# Those that have modules.
+key_ulp() { key_modular ulp; }
+key_ulp_kasan() { key_modular ulp_kasan; }
+key_ulp_lockdep() { key_modular ulp_lockdep; }
+build_ulp() { build_modular ulp "$1"; }
+build_ulp_kasan() { build_modular ulp_kasan "$1"; }
+build_ulp_lockdep() { build_modular ulp_lockdep "$1"; }
+
+key_modular() {
+	key_uml "$1"
+	declare -f build_modular compile_modular
 }
 
-build_ulp() {
-	local dir=$1
+build_modular() {
+	local name=$1 dir=$2
 
 	mkdir -p "$dir"
-	step "kernel ulp (UML, 5 to 8 minutes)" "$CACHE/log/ulp" compile_ulp "$dir" ||
-		die "cannot build the kernel ulp"
+	step "kernel $name (UML, 5 to 10 minutes)" "$CACHE/log/$name" \
+		compile_modular "$name" "$dir" || die "cannot build the kernel $name"
 	touch "$dir/.lab-stamp"
 }
 
-compile_ulp() {
-	local dir=$1 version
+compile_modular() {
+	local name=$1 dir=$2 version
 
-	compile_uml ulp "$dir" || return
+	mkdir -p "$dir/lab/config"
+	cp "$LAB/config/base.config" "$dir/lab/config"
+	options_of "$name" >"$dir/lab/config/$name.config"
+	LAB=$dir/lab compile_uml "$name" "$dir" || return
 	make -C "$(piece_dir src)" O="$dir" ARCH=um CC=gcc HOSTCC=gcc \
 		INSTALL_MOD_PATH="$dir/tree/usr" DEPMOD=true modules_install || return
 	version=$(cat "$dir/include/config/kernel.release")

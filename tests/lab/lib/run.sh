@@ -76,7 +76,7 @@ check_run_options() {
 	is_number "$TIMEOUT" || usage_error "-T: '$TIMEOUT' is not a number"
 	if [ -z "$MEMORY" ]; then
 		case $KERNEL in
-		perf | ulp | profile) MEMORY=4096 ;;
+		perf | ulp* | profile) MEMORY=4096 ;;
 		kasan | lockdep) MEMORY=2048 ;;
 		*) MEMORY=$(has_other && echo 2048 || echo 3072) ;;
 		esac
