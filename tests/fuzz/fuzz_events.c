@@ -12,6 +12,7 @@
 #include "fuzz.h"
 #include "proto/req.h"
 #include "proto/resp.h"
+#include "proto/span.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
@@ -550,6 +551,88 @@ static void change_resp_state(void)
 	rove_resp_take_events(&r);
 }
 
+/* ---- several packets at once ------------------------------------------------ */
+
+static void span_sent(u8 b)
+{
+	const struct rove_swqe *w = rove_req_wqe(&q, q.send);
+	struct rove_span s;
+
+	if (!rove_span_request(&q, q.conf.pmtu * (b & 31), &s))
+		return;
+	FUZZ_CHECK(s.num > 1 && s.num <= (b & 31) && s.len == s.num * q.conf.pmtu);
+	FUZZ_CHECK(rove_wqe_is(w, ROVE_WQEP_DATA) && s.off && (u64)s.off + s.len < w->length);
+	rove_span_requested(&q, &s, now);
+}
+
+static void span_taken(u8 b)
+{
+	struct rove_span s = {
+		.opcode = b & 32 ? ROVE_OP_WRITE_MIDDLE : ROVE_OP_SEND_MIDDLE,
+		.ackreq = b & 16, .pkey = 0xffff, .num = b & 15,
+	};
+	struct rove_resp_act act;
+
+	s.psn = psn_near(r.epsn);
+	s.len = s.num * r.conf.pmtu;
+	if (!rove_span_accept(&r, &s, &act))
+		return;
+	FUZZ_CHECK(act.len == s.len && act.len <= act.check_len && act.off == r.off);
+	if (act.kind == ROVE_RESP_PLACE_RQE)
+		FUZZ_CHECK(rqe_held && (u64)act.off + act.len <= rqe_len);
+	else
+		FUZZ_CHECK(act.kind == ROVE_RESP_PLACE_MR &&
+			   (u64)act.off + act.len < r.dma_len);
+	rove_span_accepted(&r, &s);
+}
+
+static void span_answered(u8 b)
+{
+	struct rove_span s;
+
+	if (!rove_span_answer(&r, r.conf.pmtu * (b & 31), &s))
+		return;
+	FUZZ_CHECK(s.num > 1 && s.num <= (b & 31) && was_checked(s.va, s.rkey, s.len));
+	rove_span_answered(&r, &s);
+}
+
+static void span_placed(u8 b)
+{
+	struct rove_span s = {
+		.opcode = ROVE_OP_READ_RESP_MIDDLE, .pkey = 0xffff, .num = b & 15,
+	};
+	struct rove_req_place place;
+	const struct rove_swqe *w;
+
+	s.psn = psn_near(q.una);
+	s.len = s.num * q.conf.pmtu;
+	if (!rove_span_expect(&q, &s, &place))
+		return;
+	w = rove_req_wqe(&q, place.wqe);
+	FUZZ_CHECK(place.wqe == q.acked && q.acked != q.begun && rove_wqe_is(w, ROVE_WQEP_READ));
+	FUZZ_CHECK(place.len == s.len && (u64)place.off + place.len < w->length);
+	rove_span_expected(&q, &s, now);
+}
+
+static void span(void)
+{
+	u8 b = byte();
+
+	switch (b >> 6) {
+	case 0:
+		span_sent(b);
+		break;
+	case 1:
+		span_taken(b);
+		break;
+	case 2:
+		span_answered(b);
+		break;
+	default:
+		span_placed(b);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	in.p = data;
@@ -585,6 +668,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				change_state();
 			else if (b & 0x40)
 				change_resp_state();
+			else
+				span();
 			break;
 		case 5:
 		case 6:

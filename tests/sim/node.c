@@ -26,8 +26,8 @@ static enum rove_fault find_sge(struct node *n, const struct rove_sge *sge, u8 *
 	return ROVE_FAULT_NONE;
 }
 
-static enum rove_fault copy_sges(struct node *n, const struct rove_swqe *w, u32 off, u8 *p, u32 len,
-				 bool in)
+enum rove_fault node_copy_sges(struct node *n, const struct rove_swqe *w, u32 off, u8 *p, u32 len,
+			       bool in)
 {
 	enum rove_fault fault;
 	u32 i, part;
@@ -57,7 +57,7 @@ static enum rove_fault copy_sges(struct node *n, const struct rove_swqe *w, u32 
 	return ROVE_FAULT_NONE;
 }
 
-static u8 *find_mr(struct node *n, u32 rkey, u64 va, u64 len, bool write)
+u8 *node_find_mr(struct node *n, u32 rkey, u64 va, u64 len, bool write)
 {
 	u64 off = va - BASE_VA;
 
@@ -262,7 +262,7 @@ static void check_receive(struct node *n, const struct rove_resp_comp *comp)
 /* ---- the requester's driver ---------------------------------------------- */
 
 /* From the WQEs alone, what the machine counts as it goes. */
-static void check_req(struct node *n)
+void node_check_req(struct node *n)
 {
 	const struct rove_req *q = &n->req;
 	u32 i, rd = 0, from, to, off;
@@ -302,7 +302,7 @@ static void check_req(struct node *n)
 	CHECK(q->una == q->max_psn || !q->conf.timeout || q->deadline, "%s: no timer", n->name);
 }
 
-static void note_progress(struct node *n)
+void node_note_progress(struct node *n)
 {
 	if (n->una == n->req.una)
 		return;
@@ -322,7 +322,7 @@ static enum rove_fault fill_request(struct node *n, const struct rove_seg *seg, 
 	}
 	if (seg->source == ROVE_SEG_WQE) {
 		if (!(w->sqe.flags & ROVE_WR_INLINE))
-			return copy_sges(n, w, seg->off, payload, seg->pkt.len, false);
+			return node_copy_sges(n, w, seg->off, payload, seg->pkt.len, false);
 		CHECK(seg->off + seg->pkt.len <= w->sqe.num, "inline bytes past the end");
 		memcpy(payload, w->data + seg->off, seg->pkt.len);
 		return ROVE_FAULT_NONE;
@@ -378,6 +378,8 @@ static bool send_requests(struct node *n)
 	bool idle;
 
 	while (budget--) {
+		if (span_give_request(n))
+			continue;
 		idle = n->req.una == n->req.max_psn;
 		if (!rove_req_next(&n->req, n->world->now, &seg))
 			return false;
@@ -415,10 +417,10 @@ static enum rove_fault take_in(struct node *n, u32 wqe, u32 off, u8 *p, u32 len)
 	const struct rove_swqe *w = rove_req_wqe(&n->req, wqe);
 
 	if (absent(n)) {
-		copy_sges(n, w, off, p, len / 2, true);
+		node_copy_sges(n, w, off, p, len / 2, true);
 		return ROVE_FAULT_PAGE;
 	}
-	return copy_sges(n, w, off, p, len, true);
+	return node_copy_sges(n, w, off, p, len, true);
 }
 
 /* Return: false when it is to be given again. */
@@ -450,7 +452,7 @@ static void receive_response(struct node *n, const struct rove_pkt *pkt, const u
 {
 	while (!take_response(n, pkt, payload))
 		trace(n, "  later");
-	note_progress(n);
+	node_note_progress(n);
 }
 
 /* ---- the responder's driver ---------------------------------------------- */
@@ -499,7 +501,7 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 		memcpy(n->recv_buf[k - 1] + act->off, payload, len);
 		break;
 	case ROVE_RESP_PLACE_MR:
-		p = find_mr(n, act->rkey, act->va, act->check_len, true);
+		p = node_find_mr(n, act->rkey, act->va, act->check_len, true);
 		CHECK(act->len <= act->check_len, "writes more than it checks");
 		if (p)
 			memcpy(p, payload, len);
@@ -507,12 +509,12 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 			res->fault = ROVE_FAULT_REQ_ACCESS;
 		break;
 	case ROVE_RESP_CHECK_READ:
-		if (!find_mr(n, act->rkey, act->va, act->check_len, false))
+		if (!node_find_mr(n, act->rkey, act->va, act->check_len, false))
 			res->fault = ROVE_FAULT_REQ_ACCESS;
 		break;
 	case ROVE_RESP_ATOMIC_WRITE:
 	case ROVE_RESP_FLUSH:
-		p = find_mr(n, act->rkey, act->va, act->check_len, true);
+		p = node_find_mr(n, act->rkey, act->va, act->check_len, true);
 		if (!p)
 			res->fault = ROVE_FAULT_REQ_ACCESS;
 		else if (act->kind == ROVE_RESP_ATOMIC_WRITE)
@@ -562,10 +564,12 @@ static bool send_responses(struct node *n)
 	const u8 *p;
 
 	while (budget--) {
+		if (span_give_answer(n))
+			continue;
 		if (!rove_resp_next(&n->resp, &seg))
 			return false;
 		if (seg.source == ROVE_SEG_MR) {
-			p = find_mr(n, seg.rkey, seg.va, seg.pkt.len, false);
+			p = node_find_mr(n, seg.rkey, seg.va, seg.pkt.len, false);
 			CHECK(p, "response from memory that was not checked");
 			if (absent(n)) {
 				rove_resp_seg_failed(&n->resp, &seg, ROVE_FAULT_PAGE);
@@ -618,7 +622,7 @@ void node_receive(struct node *n, const struct packet *p)
 		CHECK(!receive(n, k->bytes, k->len, &pkt), "kept packet %06x is early", k->psn);
 		free(k);
 	}
-	check_req(n);
+	node_check_req(n);
 	n->turn_at = n->world->now;
 }
 
@@ -707,8 +711,12 @@ void node_run(struct node *n)
 	u8 state;
 
 	n->turn_at = 0;
+	n->calls = n->world->near && sim_chance(n->world, n->world->near);
 	drain(n);
 	post_receives(n);
+	/* A call takes no time in which the peer might have run for the first time. */
+	if (n->calls)
+		post_receives(n->peer);
 	state = q->state;
 	rove_req_timer(q, now);
 	if (q->state == ROVE_REQ_BROKEN && state != q->state)
@@ -717,7 +725,7 @@ void node_run(struct node *n)
 	more = send_requests(n);
 	rove_req_handed_over(q, now);
 	more |= send_responses(n);
-	check_req(n);
+	node_check_req(n);
 	while (rove_req_reap(q, &comp))
 		check_send_done(n, &comp);
 	take_events(n);

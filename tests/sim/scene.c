@@ -407,6 +407,19 @@ static void start_node(struct node *n, u32 psn, u32 peer_psn, u32 rd)
 	n->turn_at = w->now;
 }
 
+/*
+ * Both on one host, in some scenes, always or now and then: what is under way on the wire is
+ * overtaken then. Not from the scene's numbers, so that a seed stays the scene that it was.
+ */
+static u32 nearness(const struct world *w)
+{
+	u64 x = rand_mix(~w->seed);
+
+	if (x & 1 || w->kind == DEAD || w->kind == UNRELIABLE)
+		return 0;
+	return w->kind == LOSSY && x & 2 ? (x >> 8) % 1000 : 1000;
+}
+
 void scene_make(struct world *w)
 {
 	struct node *a = &w->node[0], *b = &w->node[1];
@@ -415,6 +428,7 @@ void scene_make(struct world *w)
 	w->now = 1 + sim_rand(w) % MS;
 	w->kind = PICK(w, LOSSY, LOSSY, LOSSY, LOSSY, LOSSY, CLEAN, DEAD, FAULTY, UNRELIABLE,
 		       UNRELIABLE);
+	w->near = nearness(w);
 	w->rnr = w->kind == LOSSY && !sim_below(w, 3);
 	w->xrc = w->kind != UNRELIABLE && !sim_below(w, 4);
 	w->absent = sim_below(w, 3) ? 0 : 1 + sim_below(w, 300);
@@ -464,9 +478,9 @@ void scene_print(const struct world *w)
 {
 	static const char *const names[KINDS] = { "lossy", "clean", "dead", "faulty", "unreliable" };
 
-	printf("seed %llu: %s%s%s%s\n", (unsigned long long)w->seed, names[w->kind],
+	printf("seed %llu: %s%s%s%s, near %u\n", (unsigned long long)w->seed, names[w->kind],
 	       w->rnr ? ", late receives" : "", w->xrc ? ", XRC" : "",
-	       w->absent ? ", absent pages" : "");
+	       w->absent ? ", absent pages" : "", w->near);
 	print_node(&w->node[0]);
 	print_node(&w->node[1]);
 }

@@ -111,6 +111,8 @@ struct node {
 	u64 turn_at;		/* when it runs next; 0: nothing to do */
 	u32 events;
 	bool in_error;
+	bool calls;		/* in this turn: the peer is given packets by function call */
+	u64 spans;		/* packets given so, several at once */
 	u32 una;		/* to see progress */
 	u64 progress_at;
 	u32 tally[ROVE_TALLIES];
@@ -150,6 +152,7 @@ struct world {
 	bool xrc;		/* XRC, not RC */
 	u32 absent;		/* per mille: memory that is not there when it is needed */
 	u32 unkept;		/* per mille: packets that there is no room to keep */
+	u32 near;		/* per mille: turns that give packets by function call */
 	struct node node[2];
 	struct wire wire[2];
 	struct heap under_way;	/* packets */
@@ -209,6 +212,17 @@ struct kept {
 void keep_packet(struct node *n, u32 psn, const u8 *bytes, u32 len);
 struct kept *keep_take(struct node *n);
 void keep_forget(struct node *n);
+
+/* Requests, answers from @n to its peer, several at once. False: none. node_span.c */
+bool span_give_request(struct node *n);
+bool span_give_answer(struct node *n);
+
+/* node.c, for those: SGEs and memory of a node */
+enum rove_fault node_copy_sges(struct node *n, const struct rove_swqe *w, u32 off, u8 *p, u32 len,
+			       bool in);
+u8 *node_find_mr(struct node *n, u32 rkey, u64 va, u64 len, bool write);
+void node_check_req(struct node *n);
+void node_note_progress(struct node *n);
 
 /* wire.c */
 /* False: it will not arrive. */

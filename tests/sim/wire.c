@@ -30,6 +30,22 @@ static u64 arrival(struct world *w, struct wire *wire)
 	return at;
 }
 
+static struct packet *make_packet(struct node *from, const struct rove_seg *seg, const u8 *hdr,
+				  u32 hlen, const u8 *payload)
+{
+	u32 len = hlen + seg->pkt.len + seg->pkt.pad + ROVE_ICRC_LEN;
+	struct packet *p = malloc(sizeof(*p) + len);
+
+	p->arrival.place = 0;
+	p->to = from->peer;
+	p->len = len;
+	memcpy(p->bytes, hdr, hlen);
+	if (seg->pkt.len)
+		memcpy(p->bytes + hlen, payload, seg->pkt.len);
+	memset(p->bytes + hlen + seg->pkt.len, 0, seg->pkt.pad + ROVE_ICRC_LEN);
+	return p;
+}
+
 bool wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 {
 	struct world *w = from->world;
@@ -44,6 +60,12 @@ bool wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 	      seg->pkt.ackreq ? " ackreq" : "", seg->resend ? " again" : "");
 	if ((seg->pkt.opcode & ROVE_OP_MASK) == ROVE_OP_ACK)
 		trace(from, "  syndrome %02x msn %x", seg->pkt.syndrome, seg->pkt.msn);
+	if (from->calls) {
+		p = make_packet(from, seg, hdr, hlen, payload);
+		node_receive(p->to, p);
+		free(p);
+		return true;
+	}
 	if (wire->dead_at && w->now >= wire->dead_at)
 		return false;
 	if (sim_chance(w, wire->loss) || sim_chance(w, wire->corrupt)) {
@@ -53,14 +75,7 @@ bool wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 	if (sim_chance(w, wire->dup))
 		copies++;
 	while (copies--) {
-		p = malloc(sizeof(*p) + hlen + seg->pkt.len + seg->pkt.pad + ROVE_ICRC_LEN);
-		p->arrival.place = 0;
-		p->to = from->peer;
-		p->len = hlen + seg->pkt.len + seg->pkt.pad + ROVE_ICRC_LEN;
-		memcpy(p->bytes, hdr, hlen);
-		if (seg->pkt.len)
-			memcpy(p->bytes + hlen, payload, seg->pkt.len);
-		memset(p->bytes + hlen + seg->pkt.len, 0, seg->pkt.pad + ROVE_ICRC_LEN);
+		p = make_packet(from, seg, hdr, hlen, payload);
 		heap_put(&w->under_way, &p->arrival, arrival(w, wire));
 	}
 	return true;

@@ -2,7 +2,7 @@
 /*
  * Requester, the part that goes back: where sending goes on after a loss, what
  * waits how long, and which budget that uses (IBTA vol. 1, 9.7.5.1.3, 9.7.5.2.8,
- * 9.9.2.4). For proto/req.c only.
+ * 9.9.2.4). For proto/req.c, and proto/span.c.
  */
 #ifndef ROVE_PROTO_RETRY_H
 #define ROVE_PROTO_RETRY_H
