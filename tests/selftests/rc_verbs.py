@@ -192,6 +192,35 @@ def pieces(_, x, y):
     same(b"".join(home.get(n, at) for at, n in parts), pattern(9000, 9)[1:1 + len(data)], "READ")
 
 
+@test("long messages, in pieces that end anywhere")
+def long_pieces(_, x, y):
+    """Many packets each; on one host they are moved several at once where that goes."""
+    size = 300007
+    cuts = [(size,), (100001, 99999, 100007), (70000, 1, size - 70001)]
+    src, dst = x.memory(size, offset=3), y.memory(size, offset=5)
+    for i, (out, into) in enumerate((a, b) for a in cuts for b in cuts):
+        data = pattern(size, i)
+        from_sges = [src.sge(n, sum(out[:k])) for k, n in enumerate(out)]
+        to_sges = [dst.sge(n, sum(into[:k])) for k, n in enumerate(into)]
+        src.set(data)
+        dst.set(bytes(size))
+        y.recv(1, to_sges)
+        x.send(1, SEND, from_sges)
+        x.sent_well([1])
+        equal(y.received_well([1])[0].byte_len, size, "length")
+        same(dst.get(), data, f"SEND {i}")
+        dst.set(bytes(size))
+        x.send(2, WRITE, from_sges, (dst.addr, dst.rkey))
+        x.sent_well([2])
+        same(dst.get(), data, f"WRITE {i}")
+        src.set(bytes(size))
+        x.send(3, READ, from_sges, (dst.addr, dst.rkey))
+        x.sent_well([3])
+        same(src.get(), data, f"READ {i}")
+    dst.check_guard()
+    src.check_guard()
+
+
 @test("inline data: taken at the call", inline=64)
 def inline(_, x, y):
     """The buffer may be reused at once, and needs no key."""

@@ -104,7 +104,7 @@ void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access)
 
 /*
  * A peer that was given the key of all kernel memory must not make us touch what
- * is no memory. One packet is well below DMA_CHECK.
+ * is no memory. What is copied at once is not longer than DMA_CHECK.
  */
 static bool is_memory(u64 va, u64 len)
 {
@@ -403,6 +403,27 @@ u32 rove_mr_pieces(const struct rove_mr *mr, u64 va, u32 len, struct rove_piece 
 		pieces[n].len = room;
 	}
 	return len ? 0 : n;
+}
+
+bool rove_mr_copy(const struct rove_mr *to, u64 to_va, const struct rove_mr *from, u64 va, u32 len)
+{
+	const u8 *src;
+	u32 room;
+	u8 *dst;
+
+	if (unlikely(to->odp || from->odp))
+		return false;
+	for (; len; len -= room, va += room, to_va += room) {
+		src = address(from, va, len, &room);
+		if (room == len) {
+			copy_to(to, to_va, src, len);
+			return true;
+		}
+		/* Only the end of it all is worth the care that copy_to() takes. */
+		dst = address(to, to_va, room, &room);
+		store(dst, src, room);
+	}
+	return true;
 }
 
 enum rove_fault rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare,

@@ -177,6 +177,12 @@ enum rove_fault rove_mr_read(struct rove_mr *mr, u64 va, void *dst, u32 len);
 u32 rove_mr_pieces(const struct rove_mr *mr, u64 va, u32 len, struct rove_piece *pieces, u32 max);
 
 /*
+ * From one region to another, ranges that rove_mr_find() checked; visible in the order that
+ * rove_mr_write() has. False: nothing was copied, since either has pages that may be absent.
+ */
+bool rove_mr_copy(const struct rove_mr *to, u64 to_va, const struct rove_mr *from, u64 va, u32 len);
+
+/*
  * Atomic against all CPUs and QPs. @op: ROVE_OP_CMP_SWP or ROVE_OP_FETCH_ADD;
  * @va: a multiple of 8, checked by the caller. *@value: what was there before. NONE or
  * PAGE, as above.

@@ -15,6 +15,7 @@
 #include "../ip/path.h"
 #include "../ip/rxpkt.h"
 #include "../mem/sge.h"
+#include "../proto/span.h"
 #include "../wire/opcode.h"
 #include "batch.h"
 #include "dev.h"
@@ -26,6 +27,10 @@
 #include "responder.h"
 #include "run.h"
 #include "samehost.h"
+#include "stretch.h"
+
+/* Bytes that are copied at once. */
+#define SPAN_BYTES	SZ_64K
 
 /* Payload that does not lie in one piece of memory is gathered here; BH off. */
 struct bounce {
@@ -38,6 +43,7 @@ static DEFINE_PER_CPU(struct bounce, bounces);
 struct moved {
 	u32 packets;
 	u32 bytes;
+	bool single;		/* several at once could not be moved */
 };
 
 static bool are_mates(const struct rove_qp *qp, const struct rove_qp *peer)
@@ -165,6 +171,12 @@ static void add(struct moved *m, const struct rove_rxpkt *rx)
 	m->bytes += rx->total;
 }
 
+static void add_span(struct moved *m, const struct rove_span *s)
+{
+	m->packets += s->num;
+	m->bytes += s->num * (rove_opcode_info[s->opcode].hlen + ROVE_ICRC_LEN) + s->len;
+}
+
 static void count(struct rove_qp *from, struct rove_qp *to, const struct moved *m)
 {
 	struct rove_stats __percpu *stats = READ_ONCE(from->stats);
@@ -229,12 +241,39 @@ static bool is_full(const struct moved *m)
 	return m->bytes >= ROVE_BATCH_BYTES || m->packets >= ROVE_BATCH_PACKETS;
 }
 
+/* Several packets at once; false: there are none, or they go one by one. */
+static bool give_span(struct rove_qp *qp, struct rove_qp *peer, struct moved *m, u64 now)
+{
+	struct rove_span s;
+
+	if (m->single || !rove_span_request(&qp->req, SPAN_BYTES, &s))
+		return false;
+	m->single = !rove_stretch_request(qp, peer, &s, now);
+	if (!m->single)
+		add_span(m, &s);
+	return !m->single;
+}
+
+static bool give_answer_span(struct rove_qp *qp, struct rove_qp *peer, struct moved *m, u64 now)
+{
+	struct rove_span s;
+
+	if (m->single || !rove_span_answer(&peer->resp, SPAN_BYTES, &s))
+		return false;
+	m->single = !rove_stretch_answer(qp, peer, &s, now);
+	if (!m->single)
+		add_span(m, &s);
+	return !m->single;
+}
+
 /* Requests until there is nothing to send, or the budget is used up (true). */
 static bool give_requests(struct rove_qp *qp, struct rove_qp *peer, struct moved *m, u64 now)
 {
 	struct rove_seg seg;
 
 	while (!is_full(m)) {
+		if (give_span(qp, peer, m, now))
+			continue;
 		if (!rove_req_next(&qp->req, now, &seg))
 			return false;
 		if (unlikely(seg.source == ROVE_SEG_LOCAL)) {
@@ -252,6 +291,8 @@ static bool give_answers(struct rove_qp *qp, struct rove_qp *peer, struct moved 
 	struct rove_seg seg;
 
 	while (!is_full(m)) {
+		if (give_answer_span(qp, peer, m, now))
+			continue;
 		if (!rove_resp_next(&peer->resp, &seg) || !give_answer(qp, peer, &seg, m, now))
 			return false;
 	}
