@@ -20,6 +20,8 @@
 
 /* After this no packet waits in the queues of a CPU, ns. */
 #define TX_SETTLED_NS	(100 * NSEC_PER_MSEC)
+/* The same for datagrams, which promise no order, but had better be in it. */
+#define UD_SETTLED_NS	(5 * NSEC_PER_MSEC)
 /*
  * RNR delays may be shorter than what it takes to try again. Whoever is to post a receive
  * gets so much of the CPU between two attempts, ns.
@@ -182,8 +184,8 @@ static bool has_arrived(const struct rove_qp *qp)
  * is in flight, what follows takes the same way: another queue is not chosen, and
  * for a device without queues only the CPU that began goes on. It does so when it
  * takes the answer; if another one does (@answer), it is asked to. A timer is for
- * answers that are lost. UC gets no answers: that CPU is asked at once. UD knows no
- * order.
+ * answers that are lost. UC gets no answers: that CPU is asked at once. Datagrams wait
+ * until all is settled, unless that CPU sends them before.
  *
  * Return: true if nothing is to be sent here.
  */
@@ -191,23 +193,24 @@ static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
 {
 	const struct dst_entry *dst = qp->req_half.route.dst;
 	const struct net_device *out = dst ? dst->dev : NULL;
-	bool silent = !is_reliable(qp);
+	bool silent = !is_reliable(qp), ud = qp->limits.ud;
+	u64 settled = ud ? UD_SETTLED_NS : TX_SETTLED_NS;
 	int cpu = smp_processor_id();
 
 	if (likely(qp->tx_cpu == cpu))
 		goto here;
-	if (silent ? qp->limits.ud || has_arrived(qp) : !rove_req_in_flight(&qp->req)) {
-		qp->tx_cpu = cpu;
-		goto here;
-	}
-	if (now - qp->tx_time > TX_SETTLED_NS || !out) {
+	/* Each datagram has a route of its own, mostly over the link's netdev. */
+	if (ud)
+		out = qp->dev->ndev;
+	if ((silent ? !ud && has_arrived(qp) : !rove_req_in_flight(&qp->req)) ||
+	    now - qp->tx_time > settled || !out) {
 		qp->tx_cpu = cpu;
 		goto here;
 	}
 	if (!(out->priv_flags & IFF_NO_QUEUE))
 		goto here;
-	if (!answer && !silent) {
-		req_arm_timer(qp, qp->tx_time + TX_SETTLED_NS + 1, now);
+	if (ud || (!answer && !silent)) {
+		req_arm_timer(qp, qp->tx_time + settled + 1, now);
 		return true;
 	}
 	if (READ_ONCE(qp->handed))
@@ -281,8 +284,11 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	more = true;
 	if (!rove_req_has_more(&qp->req) || req_keep_order(qp, answer, now))
 		return false;
-	if (qp->limits.ud)
-		return req_send_ud(qp, now);
+	if (qp->limits.ud) {
+		more = req_send_ud(qp, now);
+		qp->tx_time = ktime_get_ns();
+		return more;
+	}
 
 	rove_batch_begin(&b);
 	rove_batch_to(qp, &b, &qp->path, &qp->req_half.route);
