@@ -231,6 +231,18 @@ TEST(arm_tells_of_what_is_there)
 	CHECK(!rove_cq_ring_arm(&u, true));
 }
 
+TEST(armed_until_fired)
+{
+	setup(4);
+	CHECK(!rove_cq_ring_is_armed(&m));
+	rove_cq_ring_arm(&u, true);
+	CHECK(rove_cq_ring_is_armed(&m));
+	CHECK(!rove_cq_ring_fire(&m, false));
+	CHECK(rove_cq_ring_is_armed(&m));
+	CHECK(rove_cq_ring_fire(&m, true));
+	CHECK(!rove_cq_ring_is_armed(&m));
+}
+
 TEST(armings_wrap)
 {
 	u32 i;
