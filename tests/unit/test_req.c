@@ -1417,3 +1417,13 @@ TEST(more_slots)
 		done(i, ROVE_FAULT_NONE);
 	not_done();
 }
+
+/* On the same host the peer gets the packet as it is, without building and parsing. */
+TEST(no_srq_but_xrc_s)
+{
+	setup();
+	post(ROVE_WR_SEND, 8, 0);
+	memset(&seg, 0xa5, sizeof(seg));
+	CHECK(rove_req_next(&q, now, &seg));
+	CHECK_EQ(seg.pkt.srqn, 0);
+}

@@ -269,6 +269,7 @@ static void fill_bth(const struct rove_req *q, struct rove_seg *seg, u8 opcode, 
 	struct rove_pkt *pkt = &seg->pkt;
 
 	pkt->opcode = opcode;
+	pkt->srqn = 0;
 	if (unlikely(q->conf.xrc)) {
 		pkt->opcode |= ROVE_TR_XRC;
 		pkt->srqn = rove_req_wqe(q, q->send)->sqe.rdma.srqn;
