@@ -6,6 +6,7 @@
  * takes both halves for good: whoever finds the QP after that finds it busy and
  * dead, and goes. It is freed after a grace period.
  */
+#include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -19,6 +20,7 @@
 #include "half.h"
 #include "keep.h"
 #include "qp.h"
+#include "responder.h"
 #include "run.h"
 #include "srq.h"
 #include "uctx.h"
@@ -391,6 +393,16 @@ static void free_qp(struct rcu_head *rcu)
 	kfree(qp);
 }
 
+/*
+ * What was taken is acknowledged while somebody is there to do it, or the peer would send it
+ * again until it gives up. Both halves owned.
+ */
+static void acknowledge(struct rove_qp *qp)
+{
+	if (rove_resp_owes_ack(&qp->resp))
+		rove_responder_finish(qp, ktime_get_ns());
+}
+
 void rove_qp_destroy(struct rove_qp *qp)
 {
 	WRITE_ONCE(qp->dead, true);
@@ -398,6 +410,7 @@ void rove_qp_destroy(struct rove_qp *qp)
 
 	mutex_lock(&qp->mutex);
 	rove_run_lock(qp);
+	acknowledge(qp);
 	local_bh_enable();	/* the halves stay owned */
 	/* Who posts later is to learn it from its call. */
 	WRITE_ONCE(qp->hdr->sq_waits, 0);
@@ -608,6 +621,8 @@ static void apply_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int ma
 /* Both halves owned. */
 static void apply_state(struct rove_qp *qp, enum ib_qp_state from, enum ib_qp_state to)
 {
+	if (to == IB_QPS_RESET || to == IB_QPS_ERR)
+		acknowledge(qp);
 	switch (to) {
 	case IB_QPS_RESET:
 		rove_absent_forget(&qp->req_half);
