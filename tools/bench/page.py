@@ -19,6 +19,8 @@ from table import columns, footer, markdown, median, number
 
 COLOURS = {"rove": "#0b6e4f", "rxe": "#c1440e", "siw": "#7a5195", "TCP": "#1f77b4",
            "limit": "#888888"}
+# In two parts, or this file would have two.
+LICENCE = "SPDX-License-" + "Identifier: GPL-2.0 OR Linux-OpenIB"
 STYLE = """body { font: 15px/1.45 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; } td, th { padding: .15em .7em; text-align: right; }
 td:first-child { text-align: left; } tr:nth-child(even) { background: #f3f3f3; }
@@ -62,6 +64,10 @@ def plot(path, title, labels, lines, *settings):
         f"${name} using 1:2 with {'lines dt 2' if name == 'limit' else style(points)} lw 2 "
         f"lc rgb '{COLOURS[name]}' title '{name}'" for name, points in lines.items()))
     subprocess.run(["gnuplot"], input="\n".join(script) + "\n", text=True, check=True)
+    with open(path, encoding="utf-8") as file:
+        head, rest = file.read().split("\n", 1)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{head}\n<!-- {LICENCE} -->\n{rest}")
 
 
 def style(points):
