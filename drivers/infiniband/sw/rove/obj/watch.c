@@ -11,6 +11,7 @@
  *
  * The page is handed over as between poster and engine: see obj/engine.c.
  */
+#include <linux/bitmap.h>
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
 #include <linux/xarray.h>
@@ -35,6 +36,8 @@
 /* Requests in a period that are worth it; so many periods in a row with less end it. */
 #define WORTH		4
 #define POOR		3
+/* QPs that are run in a period: what they send must fit into the stack's queues. */
+#define CAP		8
 
 /* Requests that are posted there. */
 static u32 run_slot(struct rove_uctx *u, u32 slot)
@@ -52,57 +55,92 @@ static u32 run_slot(struct rove_uctx *u, u32 slot)
 	return posted;
 }
 
-/* Has the tasklets of all QPs that are rung for run next. What is in the page is the user's. */
-static u32 run_rung(struct rove_uctx *u)
+/* The QPs of one word of the page, @first before the others; see run_rung(). */
+static bool run_word(struct rove_uctx *u, unsigned int word, unsigned int first, u32 *room,
+		     u32 *posted)
 {
-	unsigned long words, rung;
-	unsigned int s, w, b, word;
+	unsigned long rung, left;
+	unsigned int b;
+
+	clear_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
+	rung = xchg(&u->db->rung[word], 0);
+	left = rung;
+	for_each_set_bit_wrap(b, &rung, 64, first) {
+		if (!(*room)--)
+			goto full;
+		*posted += run_slot(u, word * 64 + b);
+		left &= ~BIT(b);
+	}
+	return true;
+
+full:
+	u->watch.at = word * 64 + b;
+	for_each_set_bit(b, &left, 64)
+		set_bit(b, (unsigned long *)&u->db->rung[word]);
+	set_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
+	return false;
+}
+
+/*
+ * Has the tasklets of up to @room QPs that are rung for run next; those that are left stay
+ * rung, and come first the next time. What is in the page is the user's.
+ *
+ * Return: requests that are posted there.
+ */
+static u32 run_rung(struct rove_uctx *u, u32 room)
+{
+	u64 summary[ARRAY_SIZE(u->db->summary)];
+	unsigned int first = u->watch.at, word;
+	DECLARE_BITMAP(words, ROVE_DB_WORDS);
 	u32 posted = 0;
 
-	for (s = 0; s < ARRAY_SIZE(u->db->summary); s++) {
-		if (!READ_ONCE(u->db->summary[s]))
-			continue;
-		words = xchg(&u->db->summary[s], 0);
-		for_each_set_bit(w, &words, 64) {
-			word = s * 64 + w;
-			if (word >= ROVE_DB_WORDS)
-				break;
-			rung = xchg(&u->db->rung[word], 0);
-			for_each_set_bit(b, &rung, 64)
-				posted += run_slot(u, word * 64 + b);
-		}
+	for (word = 0; word < ARRAY_SIZE(summary); word++)
+		summary[word] = READ_ONCE(u->db->summary[word]);
+	bitmap_from_arr64(words, summary, ROVE_DB_WORDS);
+	for_each_set_bit_wrap(word, words, ROVE_DB_WORDS, first / 64) {
+		if (!run_word(u, word, word == first / 64 ? first % 64 : 0, &room, &posted))
+			break;
 	}
 	return posted;
+}
+
+static void stop(struct rove_watch *w)
+{
+	WRITE_ONCE(w->streak, 0);
+	clear_bit_unlock(0, &w->on);
 }
 
 static enum hrtimer_restart watch(struct hrtimer *timer)
 {
 	struct rove_uctx *u = container_of(timer, struct rove_uctx, watch.timer);
 	struct rove_engine *e = u->dev->engine;
+	struct rove_watch *w = &u->watch;
 
-	if (run_rung(u) >= WORTH) {
-		u->watch.found++;
-		u->watch.poor = 0;
+	/* It looks itself, and once more when it has told posters that it goes to sleep. */
+	if (!rove_engine_is_asleep(e)) {
+		stop(w);
+		return HRTIMER_NORESTART;
+	}
+	if (run_rung(u, CAP) >= WORTH) {
+		w->found++;
+		w->poor = 0;
 		rove_stat_add(u->dev->stats, ROVE_STAT_WATCHES, 1);
 		rove_engine_try(e);
 	} else {
-		u->watch.poor++;
+		w->poor++;
 	}
-	if (u->watch.poor < POOR) {
-		tasklet_schedule(&u->watch.again);
+	if (w->poor < POOR) {
+		tasklet_schedule(&w->again);
 		return HRTIMER_NORESTART;
 	}
-	WRITE_ONCE(u->watch.streak, 0);
-	if (u->watch.found)
-		WRITE_ONCE(u->watch.doubt, 0);
-	else if (u->watch.doubt < DOUBT_MAX)
-		WRITE_ONCE(u->watch.doubt, u->watch.doubt + 1);
-	clear_bit_unlock(0, &u->watch.on);
-	/* If it is awake it will say so itself when it goes to sleep. */
-	if (rove_engine_is_asleep(e))
-		WRITE_ONCE(u->db->need_wakeup, 1);
+	if (w->found)
+		WRITE_ONCE(w->doubt, 0);
+	else if (w->doubt < DOUBT_MAX)
+		WRITE_ONCE(w->doubt, w->doubt + 1);
+	stop(w);
+	WRITE_ONCE(u->db->need_wakeup, 1);
 	smp_mb();	/* pairs with the poster's */
-	run_rung(u);
+	run_rung(u, ROVE_DB_SLOTS);
 	return HRTIMER_NORESTART;
 }
 
