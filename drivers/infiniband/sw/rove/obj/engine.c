@@ -20,7 +20,6 @@
  * all that a kernel thread needs, then by going to another CPU, and when there is
  * none to itself it goes back to sleep, for longer and longer.
  */
-#include <linux/bitmap.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -72,81 +71,31 @@ struct rove_engine {
 	u32 kicks;
 };
 
-/* One QP whose bit was rung. True: there is more to do than it was given time for. */
-static bool run_slot(struct rove_uctx *u, u32 slot, bool last)
+struct look {
+	bool last;
+	unsigned int done;
+};
+
+static enum rove_rung run_rung(struct rove_qp *qp, void *arg)
 {
-	struct rove_qp *qp;
-	bool more = false;
+	struct look *l = arg;
 
-	rcu_read_lock();
-	qp = xa_load(&u->slots, slot);
-	if (qp)
-		more = rove_run_doorbell(qp, last);
-	rcu_read_unlock();
-	return more;
-}
-
-/* Rings again what there was no time for. */
-static void put_back(struct rove_uctx *u, unsigned int word, unsigned long rung)
-{
-	unsigned int b;
-
-	for_each_set_bit(b, &rung, 64)
-		set_bit(b, (unsigned long *)&u->db->rung[word]);
-	set_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
+	if (l->done && !l->last && (l->done >= CONTEXT_CAP || need_resched()))
+		return ROVE_RUNG_STOP;
+	l->done++;
+	return qp && rove_run_doorbell(qp, l->last) ? ROVE_RUNG_AGAIN : ROVE_RUNG_DONE;
 }
 
 /*
- * Runs the QPs whose bits are rung in one word, @first before the others. False: the cap is
- * reached, or somebody else wants the CPU; those that are left stay rung, and come first the
- * next time.
- */
-static bool look_at_word(struct rove_uctx *u, unsigned int word, unsigned int first, bool last,
-			 unsigned int *done)
-{
-	unsigned long rung, left;
-	unsigned int b;
-
-	clear_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
-	rung = xchg(&u->db->rung[word], 0);
-	left = rung;
-	for_each_set_bit_wrap(b, &rung, 64, first) {
-		if (*done && !last && (*done >= CONTEXT_CAP || need_resched())) {
-			u->look_at = word * 64 + b;
-			put_back(u, word, left);
-			return false;
-		}
-		if (!run_slot(u, word * 64 + b, last))
-			left &= ~BIT(b);
-		(*done)++;
-	}
-	if (left)
-		put_back(u, word, left);
-	return true;
-}
-
-/*
- * Takes up to CONTEXT_CAP rung bits of one context; @last: takes all, and leaves none. What
- * is in the page is the user's: bits of QPs that are not there are ignored.
+ * Runs up to CONTEXT_CAP rung QPs of one context, fewer if somebody else wants the CPU;
+ * @last: runs all, and leaves none.
  */
 static bool look(struct rove_uctx *u, bool last)
 {
-	unsigned int first = u->look_at, word, s, done = 0;
-	u64 summary[ARRAY_SIZE(u->db->summary)], any = 0;
-	DECLARE_BITMAP(words, ROVE_DB_WORDS);
+	struct look l = { .last = last };
 
-	for (s = 0; s < ARRAY_SIZE(summary); s++) {
-		summary[s] = READ_ONCE(u->db->summary[s]);
-		any |= summary[s];
-	}
-	if (!any)
-		return false;
-	bitmap_from_arr64(words, summary, ROVE_DB_WORDS);
-	for_each_set_bit_wrap(word, words, ROVE_DB_WORDS, first / 64) {
-		if (!look_at_word(u, word, word == first / 64 ? first % 64 : 0, last, &done))
-			break;
-	}
-	return done;
+	rove_uctx_rung(u, &u->look_at, run_rung, &l);
+	return l.done;
 }
 
 static bool look_at_all(struct rove_engine *e, bool last)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/bitmap.h>
+#include <linux/rcupdate.h>
 #include "area.h"
 #include "dev.h"
 #include "engine.h"
@@ -25,4 +27,62 @@ void rove_uctx_exit(struct rove_uctx *u)
 	rove_engine_remove(u->dev->engine, u);
 	xa_destroy(&u->slots);
 	rove_area_put(u->mem);
+}
+
+/* Rings again what was not run. */
+static void put_back(struct rove_uctx *u, unsigned int word, unsigned long rung)
+{
+	unsigned int b;
+
+	for_each_set_bit(b, &rung, 64)
+		set_bit(b, (unsigned long *)&u->db->rung[word]);
+	set_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
+}
+
+/* Those of one word, @first before the others. False: stopped at *@at. */
+static bool visit_word(struct rove_uctx *u, unsigned int word, unsigned int first,
+		       unsigned int *at,
+		       enum rove_rung (*visit)(struct rove_qp *qp, void *arg), void *arg)
+{
+	enum rove_rung what = ROVE_RUNG_DONE;
+	unsigned long rung, left;
+	unsigned int b;
+
+	clear_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
+	rung = xchg(&u->db->rung[word], 0);
+	left = rung;
+	for_each_set_bit_wrap(b, &rung, 64, first) {
+		rcu_read_lock();
+		what = visit(xa_load(&u->slots, word * 64 + b), arg);
+		rcu_read_unlock();
+		if (what == ROVE_RUNG_STOP) {
+			*at = word * 64 + b;
+			break;
+		}
+		if (what == ROVE_RUNG_DONE)
+			left &= ~BIT(b);
+	}
+	if (left)
+		put_back(u, word, left);
+	return what != ROVE_RUNG_STOP;
+}
+
+void rove_uctx_rung(struct rove_uctx *u, unsigned int *at,
+		    enum rove_rung (*visit)(struct rove_qp *qp, void *arg), void *arg)
+{
+	u64 summary[ARRAY_SIZE(u->db->summary)], any = 0;
+	DECLARE_BITMAP(words, ROVE_DB_WORDS);
+	unsigned int first = *at, word, s;
+
+	for (s = 0; s < ARRAY_SIZE(summary); s++) {
+		summary[s] = READ_ONCE(u->db->summary[s]);
+		any |= summary[s];
+	}
+	if (!any)
+		return;
+	bitmap_from_arr64(words, summary, ROVE_DB_WORDS);
+	for_each_set_bit_wrap(word, words, ROVE_DB_WORDS, first / 64) {
+		if (!visit_word(u, word, word == first / 64 ? first % 64 : 0, at, visit, arg))
+			break;
+	}
 }

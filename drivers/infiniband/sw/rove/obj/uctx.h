@@ -35,4 +35,18 @@ int rove_uctx_init(struct rove_uctx *u, struct rove_dev *dev);
 /* All its QPs are gone. Waits until the engine does not look at it. */
 void rove_uctx_exit(struct rove_uctx *u);
 
+enum rove_rung {
+	ROVE_RUNG_DONE,		/* it was run, or is not there */
+	ROVE_RUNG_AGAIN,	/* it was run, and stays rung */
+	ROVE_RUNG_STOP,		/* it was not: it stays rung, as do those that follow */
+};
+
+/**
+ * rove_uctx_rung() - visit the QPs whose doorbells are rung
+ * @at: slot that comes first; the one that was not run, after ROVE_RUNG_STOP
+ * @visit: under RCU; a QP, or NULL: what is in the page is the user's
+ */
+void rove_uctx_rung(struct rove_uctx *u, unsigned int *at,
+		    enum rove_rung (*visit)(struct rove_qp *qp, void *arg), void *arg);
+
 #endif /* ROVE_OBJ_UCTX_H */

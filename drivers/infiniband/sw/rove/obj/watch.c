@@ -11,10 +11,7 @@
  *
  * The page is handed over as between poster and engine: see obj/engine.c.
  */
-#include <linux/bitmap.h>
 #include <linux/ktime.h>
-#include <linux/rcupdate.h>
-#include <linux/xarray.h>
 #include "dev.h"
 #include "engine.h"
 #include "qp.h"
@@ -39,69 +36,36 @@
 /* QPs that are run in a period: what they send must fit into the stack's queues. */
 #define CAP		8
 
-/* Requests that are posted there. */
-static u32 run_slot(struct rove_uctx *u, u32 slot)
-{
-	struct rove_qp *qp;
-	u32 posted = 0;
+struct look {
+	u32 room;			/* QPs that may be run */
+	u32 posted;			/* requests of those that were */
+};
 
-	rcu_read_lock();
-	qp = xa_load(&u->slots, slot);
+static enum rove_rung run_qp(struct rove_qp *qp, void *arg)
+{
+	struct look *l = arg;
+
+	if (!l->room)
+		return ROVE_RUNG_STOP;
+	l->room--;
 	if (qp) {
-		posted = rove_ring_pending(&qp->sq);
+		l->posted += rove_ring_pending(&qp->sq);
 		rove_run_posted(qp);
 	}
-	rcu_read_unlock();
-	return posted;
-}
-
-/* The QPs of one word of the page, @first before the others; see run_rung(). */
-static bool run_word(struct rove_uctx *u, unsigned int word, unsigned int first, u32 *room,
-		     u32 *posted)
-{
-	unsigned long rung, left;
-	unsigned int b;
-
-	clear_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
-	rung = xchg(&u->db->rung[word], 0);
-	left = rung;
-	for_each_set_bit_wrap(b, &rung, 64, first) {
-		if (!(*room)--)
-			goto full;
-		*posted += run_slot(u, word * 64 + b);
-		left &= ~BIT(b);
-	}
-	return true;
-
-full:
-	u->watch.at = word * 64 + b;
-	for_each_set_bit(b, &left, 64)
-		set_bit(b, (unsigned long *)&u->db->rung[word]);
-	set_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
-	return false;
+	return ROVE_RUNG_DONE;
 }
 
 /*
- * Has the tasklets of up to @room QPs that are rung for run next; those that are left stay
- * rung, and come first the next time. What is in the page is the user's.
+ * Has the tasklets of up to @room QPs that are rung for run next.
  *
  * Return: requests that are posted there.
  */
 static u32 run_rung(struct rove_uctx *u, u32 room)
 {
-	u64 summary[ARRAY_SIZE(u->db->summary)];
-	unsigned int first = u->watch.at, word;
-	DECLARE_BITMAP(words, ROVE_DB_WORDS);
-	u32 posted = 0;
+	struct look l = { .room = room };
 
-	for (word = 0; word < ARRAY_SIZE(summary); word++)
-		summary[word] = READ_ONCE(u->db->summary[word]);
-	bitmap_from_arr64(words, summary, ROVE_DB_WORDS);
-	for_each_set_bit_wrap(word, words, ROVE_DB_WORDS, first / 64) {
-		if (!run_word(u, word, word == first / 64 ? first % 64 : 0, &room, &posted))
-			break;
-	}
-	return posted;
+	rove_uctx_rung(u, &u->watch.at, run_qp, &l);
+	return l.posted;
 }
 
 static void stop(struct rove_watch *w)

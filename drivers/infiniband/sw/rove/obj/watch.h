@@ -13,7 +13,7 @@ struct rove_watch {
 	struct tasklet_struct again;	/* starts it again behind the QPs' tasklets */
 	unsigned long on;		/* bit 0: the timer runs, and kicks are not wanted */
 	u64 period;			/* ns */
-	u32 at;				/* slot that comes first; the timer's */
+	unsigned int at;		/* slot that comes first; the timer's */
 	u32 found;			/* periods with enough in them since it was started */
 	u32 poor;			/* with less, since then */
 	u64 kicked;			/* ns; end of the last kick; from here on all are hints */
