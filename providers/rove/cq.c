@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Completion queues. Polling and arming happen in the mapped ring and make no
- * system call; ring/cqe.h says how.
+ * system call, but to lend the CPU to what was posted when it has no other;
+ * ring/cqe.h says how.
  *
  * A completion also tells how far its queue pair's work queues have come, so
  * each one is accounted to its QP here. The module writes completions of a QP
@@ -19,6 +20,10 @@
 #include "rove.h"
 
 #define NSEC_PER_SEC	1000000000ULL
+
+/* Polls in vain before the thread lends its CPU: some microseconds, and a millisecond. */
+#define PATIENCE_MIN	256U
+#define PATIENCE_MAX	65536U
 
 #define SUPPORTED_WC_FLAGS	(IBV_WC_STANDARD_FLAGS |		\
 				 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |	\
@@ -85,6 +90,7 @@ static bool take(struct rove_cq *cq, struct rove_cqe *cqe)
 	if (!slot)
 		return false;
 
+	cq->vain = 0;
 	*cqe = *slot;
 	cq->ring.head++;
 	if (cq->ring.head - cq->published > cq->ring.mask / 4)
@@ -159,10 +165,55 @@ static void fill_wc(struct ibv_wc *wc, const struct rove_cqe *cqe)
 	};
 }
 
+static bool is_rung(const struct rove_db_page *db)
+{
+	u64 rung = 0;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(db->summary); i++)
+		rung |= READ_ONCE(db->summary[i]);
+	return rung;
+}
+
+/*
+ * Nothing was there. If no CPU is free for the engine, then what this thread waits for may
+ * want its own: what was posted and waits for such a call, or the softirqs of this CPU,
+ * which compete with it when there are many. The latter is tried after a while in vain,
+ * later and later while it does not help.
+ */
+static bool must_lend_cpu(struct rove_cq *cq)
+{
+	const struct rove_db_page *db = to_rove_ctx(cq->vcq.cq.context)->db;
+	u32 wakeup = READ_ONCE(db->need_wakeup);
+
+	if (likely(wakeup == ROVE_DB_NEVER))
+		return false;
+	if (wakeup == ROVE_DB_AT_POLL && is_rung(db))
+		return true;
+	if (++cq->vain < READ_ONCE(cq->patience))
+		return false;
+	cq->vain = 0;
+	return true;
+}
+
+/* No lock is held. It fails if the CPU was not wanted, or the device is gone. */
+static void lend_cpu(struct rove_cq *cq)
+{
+	u32 patience = READ_ONCE(cq->patience);
+	struct ibv_wc none;
+
+	if (ibv_cmd_poll_cq(&cq->vcq.cq, 1, &none) < 0)
+		patience = min(2 * patience, PATIENCE_MAX);
+	else
+		patience = PATIENCE_MIN;
+	WRITE_ONCE(cq->patience, patience);
+}
+
 int rove_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 {
 	struct rove_cq *cq = to_rove_cq(ibcq);
 	struct rove_cqe cqe;
+	bool lend;
 	int n;
 
 	cq_lock(cq);
@@ -170,18 +221,24 @@ int rove_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 		fill_wc(&wc[n], &cqe);
 	if (n)
 		publish(cq);
+	lend = !n && must_lend_cpu(cq);
 	cq_unlock(cq);
+	if (lend)
+		lend_cpu(cq);
 	return n;
 }
 
 /* With a lock of its own: users arm between ibv_start_poll() and ibv_end_poll() too. */
 int rove_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
+	const struct rove_db_page *db = to_rove_ctx(ibcq->context)->db;
 	struct rove_cq *cq = to_rove_cq(ibcq);
 
 	pthread_spin_lock(&cq->arm_lock);
 	rove_cq_ring_arm(&cq->arm_ring, solicited_only);
 	pthread_spin_unlock(&cq->arm_lock);
+	if (READ_ONCE(db->need_wakeup) == ROVE_DB_AT_POLL && is_rung(db))
+		lend_cpu(cq);
 	return 0;
 }
 
@@ -200,6 +257,7 @@ static int take_ex(struct rove_cq *cq)
 static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 {
 	struct rove_cq *cq = to_rove_cq_ex(ibcq);
+	bool lend;
 	int err;
 
 	if (attr->comp_mask)
@@ -208,8 +266,12 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	/* Released by end_poll(), which is not called when this fails. */
 	cq_lock(cq);
 	err = take_ex(cq);
-	if (err)
+	if (err) {
+		lend = must_lend_cpu(cq);
 		cq_unlock(cq);
+		if (lend)
+			lend_cpu(cq);
+	}
 	return err;
 }
 
@@ -400,6 +462,7 @@ struct ibv_cq_ex *rove_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_
 
 	cq->single_threaded = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 			      attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq->patience = PATIENCE_MIN;
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
 	pthread_mutex_init(&cq->resize_mutex, NULL);

@@ -72,7 +72,7 @@ static bool wq_has_room(struct rove_wq *wq)
 	return wq->limit != wq->ring.head;
 }
 
-/* True if nobody is awake to see it. */
+/* True if nobody is there to see it. */
 static bool ring_doorbell(struct rove_db_page *db, u32 slot)
 {
 	u32 word = slot / 64;
@@ -80,7 +80,7 @@ static bool ring_doorbell(struct rove_db_page *db, u32 slot)
 	__atomic_fetch_or(&db->rung[word], 1ULL << slot % 64, __ATOMIC_RELEASE);
 	__atomic_fetch_or(&db->summary[word / 64], 1ULL << word % 64, __ATOMIC_RELEASE);
 	smp_mb();	/* pairs with the engine's, before it goes to sleep */
-	return READ_ONCE(db->need_wakeup);
+	return READ_ONCE(db->need_wakeup) == ROVE_DB_AT_POST;
 }
 
 static bool must_kick(struct rove_qp *qp)

@@ -43,11 +43,13 @@ struct rove_context {
 struct rove_cq {
 	struct verbs_cq vcq;
 	bool single_threaded;		/* the user promised: no locks */
-	pthread_spinlock_t lock;	/* ring.head, published, last_qp, cqe */
+	pthread_spinlock_t lock;	/* what follows, up to arm_lock */
 	struct rove_cq_ring ring;
 	u32 published;			/* consumer index that the module knows */
 	struct rove_qp *last_qp;	/* of the last completion, or NULL */
 	struct rove_cqe cqe;		/* what ibv_wc_read_*() read */
+	u32 vain;			/* polls since there was a completion, or a call */
+	u32 patience;			/* so many before a call; a hint, without the lock */
 	pthread_spinlock_t arm_lock;	/* arm_ring */
 	struct rove_cq_ring arm_ring;	/* the same ring, for arming: head is not used */
 	size_t length;			/* of the mapped area */

@@ -275,6 +275,18 @@ int ibv_cmd_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	return fake.kick_err;
 }
 
+int ibv_cmd_poll_cq(struct ibv_cq *cq, int ne, struct ibv_wc *wc)
+{
+	__atomic_fetch_add(&fake.polls, 1, __ATOMIC_RELAXED);
+	if (fake.on_poll)
+		fake.on_poll();
+	if (fake.poll_err) {
+		errno = fake.poll_err;
+		return -1;
+	}
+	return 0;
+}
+
 int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah, struct ibv_ah_attr *attr,
 		      struct ib_uverbs_create_ah_resp *resp, size_t resp_size)
 {

@@ -28,6 +28,9 @@ struct fake {
 	int kicks;			/* system calls made to ring */
 	int kick_err;			/* what they return */
 	void (*on_kick)(struct ibv_qp *qp);
+	int polls;			/* system calls made by who polls */
+	int poll_err;			/* what they set errno to; 0: they succeed */
+	void (*on_poll)(void);
 	int context_err;		/* of the get-context command */
 	uint32_t abi;			/* that the module answers with */
 	int modify_err;

@@ -518,6 +518,118 @@ TEST(unsupported)
 	fake_close(ctx);
 }
 
+/* ---- lending the CPU ---------------------------------------------------------------------- */
+
+/* How many polls in vain it takes until there is a call. */
+static int patience(struct ibv_cq *cq)
+{
+	int before = fake.polls, n = 0;
+	struct ibv_wc wc;
+
+	while (fake.polls == before && n < 200000) {
+		CHECK_EQ(poll(cq, 1, &wc), 0);
+		n++;
+	}
+	return n;
+}
+
+TEST(polls_make_no_call_while_the_engine_is_awake)
+{
+	struct ibv_cq *cq = setup();
+
+	fake_db(ctx)->need_wakeup = ROVE_DB_NEVER;
+	fake_db(ctx)->summary[0] = 1;
+	CHECK_EQ(patience(cq), 200000);
+	fake.ops.req_notify_cq(cq, 0);
+	CHECK_EQ(fake.polls, 0);
+	teardown(cq);
+}
+
+TEST(polls_in_vain_lend_the_cpu)
+{
+	struct ibv_cq *cq = setup();
+	struct rove_cq_ring ring = fake_cq_ring(cq);
+	struct ibv_wc wc;
+	int first, n, i;
+
+	fake_db(ctx)->need_wakeup = ROVE_DB_AT_POST;
+	first = patience(cq);
+	CHECK(first > 1 && first < 5000);
+	CHECK_EQ(patience(cq), first);
+
+	/* A completion: it does not poll in vain. */
+	for (i = 0; i < 3 * first; i++) {
+		if (i % (first - 1) == 0)
+			put(&ring, 1, i);
+		CHECK_EQ(poll(cq, 1, &wc), i % (first - 1) == 0);
+	}
+	CHECK_EQ(fake.polls, 2);
+
+	/* Less and less often while it is not wanted, then as before. */
+	fake.poll_err = EAGAIN;
+	n = patience(cq);
+	CHECK(n <= first);
+	for (i = 2; i <= 65536 / first; i *= 2)
+		CHECK_EQ(patience(cq), i * first);
+	CHECK_EQ(patience(cq), 65536);
+	fake.poll_err = 0;
+	CHECK_EQ(patience(cq), 65536);
+	CHECK_EQ(patience(cq), first);
+	fake.ops.req_notify_cq(cq, 0);
+	CHECK_EQ(fake.kicks, 0);
+	teardown(cq);
+}
+
+TEST(polls_in_vain_run_what_is_rung)
+{
+	struct ibv_cq *cq = setup();
+	struct rove_cq_ring ring = fake_cq_ring(cq);
+	struct rove_db_page *db = fake_db(ctx);
+	struct ibv_wc wc;
+	int calls;
+
+	db->need_wakeup = ROVE_DB_AT_POLL;
+	CHECK_EQ(poll(cq, 1, &wc), 0);
+	CHECK_EQ(fake.ops.req_notify_cq(cq, 0), 0);
+	CHECK_EQ(fake.polls, 0);
+
+	db->summary[7] = 1ULL << 51;
+	calls = fake.polls;
+	CHECK_EQ(poll(cq, 1, &wc), 0);
+	CHECK_EQ(fake.polls, calls + 1);
+	CHECK_EQ(patience(cq), 1);
+	put(&ring, 1, 1);
+	calls = fake.polls;
+	CHECK_EQ(poll(cq, 1, &wc), 1);
+	CHECK_EQ(fake.polls, calls);
+	CHECK_EQ(fake.ops.req_notify_cq(cq, 0), 0);
+	CHECK_EQ(fake.polls, calls + 1);
+
+	/* Who arms has to say so only where nobody kicks. */
+	db->need_wakeup = ROVE_DB_AT_POST;
+	CHECK_EQ(fake.ops.req_notify_cq(cq, 0), 0);
+	CHECK_EQ(fake.polls, calls + 1);
+	teardown(cq);
+}
+
+TEST(extended_polls_lend_the_cpu)
+{
+	struct ibv_cq_ex *cq = setup_ex(0);
+	struct rove_cq_ring ring = fake_cq_ring(&to_rove_cq_ex(cq)->vcq.cq);
+	struct ibv_poll_cq_attr attr = {};
+
+	fake_db(ctx)->need_wakeup = ROVE_DB_AT_POLL;
+	fake_db(ctx)->summary[0] = 1;
+	CHECK_EQ(ibv_start_poll(cq, &attr), ENOENT);
+	CHECK_EQ(fake.polls, 1);
+	put(&ring, 1, 1);
+	CHECK_EQ(ibv_start_poll(cq, &attr), 0);
+	CHECK_EQ(ibv_next_poll(cq), ENOENT);
+	ibv_end_poll(cq);
+	CHECK_EQ(fake.polls, 1);
+	teardown(&to_rove_cq_ex(cq)->vcq.cq);
+}
+
 /* ---- arming --------------------------------------------------------------------------- */
 
 TEST(arming)

@@ -907,6 +907,22 @@ TEST(doorbells)
 	teardown();
 }
 
+TEST(doorbells_left_to_who_polls)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct ibv_qp *qp;
+
+	setup();
+	qp = rts_qp(IBV_QPT_RC);
+	fake_db(ctx)->need_wakeup = ROVE_DB_AT_POLL;
+	CHECK_EQ(post_send(qp, &wr), 0);
+	CHECK_EQ(wr_post(qp, &wr), 0);
+	CHECK_EQ(fake.kicks, 0);
+	CHECK_EQ(fake_db(ctx)->rung[0], 1ULL << to_rove_qp(qp)->db_slot);
+	destroy(qp);
+	teardown();
+}
+
 /* While the requester waits for answers it looks at the ring by itself. */
 TEST(sends_do_not_ring_while_it_is_no_use)
 {

@@ -93,20 +93,28 @@ static bool look(struct rove_db_page *db)
 	return rung;
 }
 
+static void on_poll(void)
+{
+	while (look(fake_db(ctx)))
+		;
+}
+
+/* Awake, asleep, and asleep while who polls looks in its place. */
 static void *engine(void *arg)
 {
 	struct rove_db_page *db = fake_db(ctx);
 	int spins;
 
 	while (!READ_ONCE(stop)) {
-		WRITE_ONCE(db->need_wakeup, 0);
+		WRITE_ONCE(db->need_wakeup, ROVE_DB_NEVER);
 		for (spins = 0; spins < 500; spins++)
 			look(db);
-		WRITE_ONCE(db->need_wakeup, 1);
+		WRITE_ONCE(db->need_wakeup, ROVE_DB_AT_POST);
 		smp_mb();
-		while (look(db))
-			;
+		on_poll();
 		usleep(50);
+		WRITE_ONCE(db->need_wakeup, ROVE_DB_AT_POLL);
+		usleep(500);
 	}
 	return NULL;
 }
@@ -237,6 +245,7 @@ TEST(race)
 	/* The creator's QPs have no bit of their own. */
 	fake.next_slot = ROVE_DB_NO_SLOT;
 	fake.on_kick = on_kick;
+	fake.on_poll = on_poll;
 
 	pthread_create(&threads[n++], NULL, engine, NULL);
 	pthread_create(&threads[n++], NULL, poller, NULL);
@@ -251,7 +260,8 @@ TEST(race)
 		CHECK_EQ(runs[i].taken, WRS);
 		fake.ops.destroy_qp(runs[i].fq.qp);
 	}
-	unit_note("%u work requests, %d kicks", POSTERS * WRS, fake.kicks);
+	unit_note("%u work requests, %d kicks, %d polls", POSTERS * WRS, fake.kicks, fake.polls);
+	CHECK(fake.kicks && fake.polls);
 	fake.ops.destroy_cq(cq);
 	fake_close(ctx);
 }

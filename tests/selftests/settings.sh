@@ -176,16 +176,21 @@ polled() {
 	posts_with poll && [ "$RUNG" -gt 0 ] && [ "$KICKED" -le 1 ]
 }
 
-# Both programs poll on the only CPU that the engine has.
+# Both programs poll on the only CPU that the engine has: no call for most of the posts.
 crowded() {
-	local watched i
+	local watched polled kicked i
 
-	watched=$(counter "$RA" watches)
 	for i in {1..10}; do
+		watched=$(counter "$RA" watches)
+		polled=$(counter "$RA" polls)
+		kicked=$(counter "$RA" kicks)
 		with engine_cpus 0 pair -- taskset -c 0 ib_send_bw -F -d "$RB" -x "$GID_B" -s 64 -n 5000 \
 			-- taskset -c 0 ib_send_bw -F -d "$RA" -x "$GID_A" -s 64 -n 5000 "$IP_B" || return
-		echo "round $i: $(($(counter "$RA" watches) - watched)) watches"
-		[ "$(counter "$RA" watches)" = "$watched" ] || return 0
+		watched=$(($(counter "$RA" watches) - watched))
+		polled=$(($(counter "$RA" polls) - polled))
+		kicked=$(($(counter "$RA" kicks) - kicked))
+		echo "round $i: $watched watches, $polled polls, $kicked kicks"
+		((watched + polled > 10 && kicked < 2500)) && return 0
 	done
 	skip "calls never follow each other closely enough here"
 }
@@ -220,7 +225,7 @@ t "udp_csum switched under traffic" toggled udp_csum pingpong -n 3000 -s 65536
 t "who sees posts, where and how long: taken and refused" engine_settings
 t "doorbell inline: calls only" from_a inline
 t "doorbell poll: no calls" from_a polled
-t "no CPU for the engine: a timer watches" from_a crowded
+t "no CPU for the engine: polls do its work, or a timer" from_a crowded
 t "doorbell, CPUs and spinning changed under traffic" modes_under_traffic
 t "nothing is left" leaves_nothing
 run_tests

@@ -55,17 +55,26 @@ struct rove_uctx_resp {
  *
  * To ring: set bit (slot % 64) of rung[slot / 64], then bit (slot / 64 % 64)
  * of summary[slot / 64 / 64], both by atomic OR, then a full barrier, then
- * read need_wakeup; if it is not zero, kick the QP by one system call
- * (ibv_cmd_post_send() with an empty list). The engine clears need_wakeup
- * while it looks at the page.
+ * read need_wakeup, which says when a system call is wanted.
  */
+enum rove_db_wakeup {
+	ROVE_DB_NEVER		= 0,	/* the engine looks at the page */
+	ROVE_DB_AT_POST		= 1,	/* kick the QP: ibv_cmd_post_send() with an empty list */
+	/*
+	 * A timer looks now and then. Who finds a CQ empty, or arms it, while anything
+	 * is rung, has it run: ibv_cmd_poll_cq(), which fails with EAGAIN if there was
+	 * nothing to run, neither that nor packets that wait on this CPU.
+	 */
+	ROVE_DB_AT_POLL		= 2,
+};
+
 #define ROVE_DB_WORDS	500
 #define ROVE_DB_SLOTS	(ROVE_DB_WORDS * 64)
 #define ROVE_DB_OFFSET	0		/* where a context is imported it is mapped again */
 #define ROVE_DB_NO_SLOT	0xffffffffU	/* page full: always kick */
 
 struct rove_db_page {
-	__u32 need_wakeup;		/* module writes */
+	__u32 need_wakeup;		/* module writes; enum rove_db_wakeup */
 	__u32 reserved_20[7];
 	__aligned_u64 summary[8];	/* provider sets, module clears */
 	__aligned_u64 rung[ROVE_DB_WORDS];

@@ -86,7 +86,8 @@ static int register_dev(struct rove_dev *dev, const char *name)
 	ib->num_comp_vectors = num_possible_cpus();
 	addrconf_addr_eui48((u8 *)&ib->node_guid, dev->ndev->dev_addr);
 	/* The kick is a post_send call with an empty list. */
-	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
+	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+			       BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ);
 
 	ib_mark_name_assigned_by_user(ib);
 	ib_set_device_ops(ib, &rove_dev_ops);

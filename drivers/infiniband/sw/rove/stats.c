@@ -141,6 +141,8 @@ static const char *own_name(enum rove_stat i)
 		return "doorbells";
 	case ROVE_STAT_KICKS:
 		return "kicks";
+	case ROVE_STAT_POLLS:
+		return "polls";
 	case ROVE_STAT_WAKEUPS:
 		return "wakeups";
 	case ROVE_STAT_WATCHES:

@@ -15,8 +15,9 @@ enum rove_stat {
 	ROVE_STAT_RX_PACKETS,
 	ROVE_STAT_RX_BYTES,
 	ROVE_STAT_RX_TRAINS,
-	ROVE_STAT_DOORBELLS,		/* found rung by the engine */
-	ROVE_STAT_KICKS,		/* system calls */
+	ROVE_STAT_DOORBELLS,		/* found rung by the engine, or in its place */
+	ROVE_STAT_KICKS,		/* system calls by posters, */
+	ROVE_STAT_POLLS,		/* by who polls in vain */
 	ROVE_STAT_WAKEUPS,		/* of the engine */
 	ROVE_STAT_WATCHES,		/* a timer found work in its place */
 	ROVE_STAT_CQ_OVERFLOW,

@@ -11,6 +11,7 @@
 
 struct rove_area;
 struct rove_dev;
+struct rove_uctx;
 
 /* Found by QPs under their own reference; freed after RCU. */
 struct rove_cq {
@@ -48,6 +49,7 @@ struct rove_cq {
 struct rove_ibcq {
 	struct ib_cq ib;
 	struct rove_cq *cq;
+	struct rove_uctx *uctx;			/* NULL: of a kernel user */
 	struct rdma_user_mmap_entry *mmap;	/* verbs/ */
 	struct rdma_user_mmap_entry *next_mmap;
 };

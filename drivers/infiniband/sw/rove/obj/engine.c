@@ -4,14 +4,14 @@
  *
  *   poster                            engine
  *
- *   STORE.rel sq_prod                 need_wakeup = 1 in all pages
+ *   STORE.rel sq_prod                 need_wakeup = AT_POST in all pages
  *   atomic OR rung, summary           FULL BARRIER                  (A)
  *   FULL BARRIER              (A)     look at all pages once more
  *   LOAD need_wakeup                  sleep
- *   if set: system call
+ *   if AT_POST: system call
  *
  * (A) pairs with (A): either the engine sees the bit, or the poster sees the flag
- * and makes the call, which runs the requester in place.
+ * and makes the call, which runs the requester in place. AT_POLL: see obj/watch.c.
  *
  * The engine takes a CPU only while nobody else wants it: it spins while it is
  * the only runnable task there, and without work for about as long as the calls
@@ -72,7 +72,8 @@ struct rove_engine {
 };
 
 struct look {
-	bool last;
+	bool all;
+	bool left;			/* something stays rung */
 	unsigned int done;
 };
 
@@ -80,44 +81,66 @@ static enum rove_rung run_rung(struct rove_qp *qp, void *arg)
 {
 	struct look *l = arg;
 
-	if (l->done && !l->last && (l->done >= CONTEXT_CAP || need_resched()))
+	if (l->done && !l->all && (l->done >= CONTEXT_CAP || need_resched())) {
+		l->left = true;
 		return ROVE_RUNG_STOP;
+	}
 	l->done++;
-	return qp && rove_run_doorbell(qp, l->last) ? ROVE_RUNG_AGAIN : ROVE_RUNG_DONE;
+	if (!qp || !rove_run_doorbell(qp, l->all))
+		return ROVE_RUNG_DONE;
+	l->left = true;
+	return ROVE_RUNG_AGAIN;
 }
 
 /*
- * Runs up to CONTEXT_CAP rung QPs of one context, fewer if somebody else wants the CPU;
- * @last: runs all, and leaves none.
+ * Runs up to CONTEXT_CAP rung QPs of one context, fewer if somebody else wants the CPU,
+ * or @all, and leaves none.
  */
-static bool look(struct rove_uctx *u, bool last)
+static struct look look(struct rove_uctx *u, bool all)
 {
-	struct look l = { .last = last };
+	struct look l = { .all = all };
 
 	rove_uctx_rung(u, &u->look_at, run_rung, &l);
-	return l.done;
+	return l;
 }
 
-static bool look_at_all(struct rove_engine *e, bool last)
+static bool look_at_all(struct rove_engine *e)
 {
 	struct rove_uctx *u;
 	bool found = false;
 
 	mutex_lock(&e->lock);
 	list_for_each_entry(u, &e->contexts, engine_node)
-		found |= look(u, last);
+		found |= look(u, false).done;
 	mutex_unlock(&e->lock);
 	return found;
 }
 
-static void tell_posters(struct rove_engine *e, u32 need_wakeup)
+/*
+ * What was rung before the posters knew that they have to kick. Others want this CPU: if
+ * it is much, those who polls, and a timer, go on with it.
+ */
+static void look_once_more(struct rove_engine *e)
 {
 	struct rove_uctx *u;
 
 	mutex_lock(&e->lock);
-	WRITE_ONCE(e->asleep, need_wakeup);
+	list_for_each_entry(u, &e->contexts, engine_node) {
+		if (look(u, false).left &&
+		    (!rove_engine_is_missing(e) || !rove_watch_take_over(u)))
+			look(u, true);
+	}
+	mutex_unlock(&e->lock);
+}
+
+static void tell_posters(struct rove_engine *e, bool asleep)
+{
+	struct rove_uctx *u;
+
+	mutex_lock(&e->lock);
+	WRITE_ONCE(e->asleep, asleep);
 	list_for_each_entry(u, &e->contexts, engine_node)
-		WRITE_ONCE(u->db->need_wakeup, need_wakeup);
+		WRITE_ONCE(u->db->need_wakeup, asleep ? ROVE_DB_AT_POST : ROVE_DB_NEVER);
 	mutex_unlock(&e->lock);
 	smp_mb();	/* (A) */
 }
@@ -136,7 +159,7 @@ static bool spin(struct rove_engine *e)
 
 	for (;;) {
 		now = ktime_get_ns();
-		if (look_at_all(e, false))
+		if (look_at_all(e))
 			last = now;
 		if (kthread_should_stop())
 			return true;
@@ -202,12 +225,11 @@ static void run(struct rove_engine *e)
 	u64 start;
 
 	do {
-		tell_posters(e, 0);
+		tell_posters(e, false);
 		start = ktime_get_ns();
 		idle = spin(e);
-		tell_posters(e, 1);
-		/* What was rung before the posters knew; what they ring now they also kick. */
-		look_at_all(e, true);
+		tell_posters(e, true);
+		look_once_more(e);
 		if (ktime_get_ns() - start > GOOD_RUN_NS) {
 			e->backoff = 0;
 			tries = 0;
@@ -327,7 +349,8 @@ void rove_engine_cpus(struct rove_engine *e, struct cpumask *cpus)
 void rove_engine_add(struct rove_engine *e, struct rove_uctx *u)
 {
 	mutex_lock(&e->lock);
-	WRITE_ONCE(u->db->need_wakeup, READ_ONCE(e->asleep));
+	WRITE_ONCE(u->db->need_wakeup,
+		   READ_ONCE(e->asleep) ? ROVE_DB_AT_POST : ROVE_DB_NEVER);
 	list_add_tail(&u->engine_node, &e->contexts);
 	mutex_unlock(&e->lock);
 }
@@ -336,7 +359,7 @@ void rove_engine_remove(struct rove_engine *e, struct rove_uctx *u)
 {
 	mutex_lock(&e->lock);
 	/* The page may outlive the context: a later post is to learn it from its call. */
-	WRITE_ONCE(u->db->need_wakeup, 1);
+	WRITE_ONCE(u->db->need_wakeup, ROVE_DB_AT_POST);
 	list_del(&u->engine_node);
 	mutex_unlock(&e->lock);
 }

@@ -373,6 +373,9 @@ void rove_run_kick(struct rove_qp *qp)
 	/* Who is going to sleep is woken from its own CPU sooner than by the engine's. */
 	if (!is_awaited(qp->send_cq) && !is_awaited(qp->recv_cq))
 		rove_engine_kicked(qp->dev->engine);
+	/* Before what is posted is looked at: there is nothing left for others to find. */
+	if (qp->db_slot != ROVE_DB_NO_SLOT)
+		rove_uctx_unring(qp->uctx, qp->db_slot);
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);
 	if (run_here(qp, ROVE_STAT_KICKS))
 		rove_note_work(qp);
@@ -387,6 +390,12 @@ bool rove_run_doorbell(struct rove_qp *qp, bool last)
 	if (last)
 		rove_note_work(qp);
 	return !last;
+}
+
+bool rove_run_polled(struct rove_qp *qp)
+{
+	set_bit(ROVE_WORK_POST, &qp->req_half.work);
+	return run_here(qp, ROVE_STAT_DOORBELLS);
 }
 
 void rove_run_posted(struct rove_qp *qp)

@@ -21,6 +21,9 @@ void rove_run_kick(struct rove_qp *qp);
  */
 bool rove_run_doorbell(struct rove_qp *qp, bool last);
 
+/* A user who polls found it so. Process context, RCU held. True: call it again. */
+bool rove_run_polled(struct rove_qp *qp);
+
 /* Something was posted by the kernel; any context: runs from a tasklet. */
 void rove_run_posted(struct rove_qp *qp);
 

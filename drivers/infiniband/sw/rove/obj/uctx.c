@@ -23,10 +23,15 @@ int rove_uctx_init(struct rove_uctx *u, struct rove_dev *dev)
 
 void rove_uctx_exit(struct rove_uctx *u)
 {
-	rove_watch_exit(u);
 	rove_engine_remove(u->dev->engine, u);
+	rove_watch_exit(u);
 	xa_destroy(&u->slots);
 	rove_area_put(u->mem);
+}
+
+void rove_uctx_unring(struct rove_uctx *u, u32 slot)
+{
+	clear_bit(slot % 64, (unsigned long *)&u->db->rung[slot / 64]);
 }
 
 /* Rings again what was not run. */

@@ -41,6 +41,9 @@ enum rove_rung {
 	ROVE_RUNG_STOP,		/* it was not: it stays rung, as do those that follow */
 };
 
+/* Nobody else needs to look at the QP of @slot, which is in the page. Any context. */
+void rove_uctx_unring(struct rove_uctx *u, u32 slot);
+
 /**
  * rove_uctx_rung() - visit the QPs whose doorbells are rung
  * @at: slot that comes first; the one that was not run, after ROVE_RUNG_STOP

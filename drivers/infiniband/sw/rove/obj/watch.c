@@ -4,12 +4,17 @@
  *
  * A program that posts one request after the other would make a system call for
  * each of them. When it comes back at once, again and again, it may not wait for
- * anything: then a timer looks at its doorbell page instead, every few calls' time,
- * and it is told not to call. The timer goes on as long as it finds enough to pay
- * for it. A program that does wait, for an answer before it posts again, is late by
- * one period then; it is believed less easily each time.
+ * anything: then it is told to call when it has nothing else to do, which is when it
+ * polls in vain. What it posted by then is done in one go, by its own thread, which
+ * would only spin meanwhile.
  *
- * The page is handed over as between poster and engine: see obj/engine.c.
+ * Not all poll, or not soon. So a timer looks at the doorbell page, too, every few
+ * calls' time, and seldom while polls do the work. It goes on as long as there is enough
+ * to pay for it. A program that waits for an answer in memory before it posts again is
+ * late by one period then; it is believed less easily each time.
+ *
+ * The page is handed over as between poster and engine: see obj/engine.c. Either side
+ * changes need_wakeup only from what it left there.
  */
 #include <linux/ktime.h>
 #include "dev.h"
@@ -30,6 +35,8 @@
 #define CALLS		3
 #define PERIOD_MIN_NS	(10 * NSEC_PER_USEC)
 #define PERIOD_MAX_NS	(100 * NSEC_PER_USEC)
+/* It is doubled up to this while polls do the work. */
+#define PERIOD_POLLED_NS	NSEC_PER_MSEC
 /* Requests in a period that are worth it; so many periods in a row with less end it. */
 #define WORTH		4
 #define POOR		3
@@ -68,10 +75,36 @@ static u32 run_rung(struct rove_uctx *u, u32 room)
 	return l.posted;
 }
 
+/* False: the engine has woken up, or the user wrote there. */
+static bool tell_posters(struct rove_uctx *u, u32 from, u32 to)
+{
+	return cmpxchg(&u->db->need_wakeup, from, to) == from;
+}
+
 static void stop(struct rove_watch *w)
 {
 	WRITE_ONCE(w->streak, 0);
 	clear_bit_unlock(0, &w->on);
+}
+
+/* Is it worth to go on after this period? */
+static bool was_worth_it(struct rove_uctx *u)
+{
+	bool polled = xchg(&u->watch.polled, false);
+	struct rove_watch *w = &u->watch;
+
+	if (run_rung(u, CAP) >= WORTH) {
+		rove_stat_add(u->dev->stats, ROVE_STAT_WATCHES, 1);
+		w->period = w->base;
+	} else if (polled) {
+		w->period = min_t(u64, 2 * w->period, PERIOD_POLLED_NS);
+	} else {
+		return false;
+	}
+	w->found++;
+	w->poor = 0;
+	rove_engine_try(u->dev->engine);
+	return true;
 }
 
 static enum hrtimer_restart watch(struct hrtimer *timer)
@@ -85,15 +118,7 @@ static enum hrtimer_restart watch(struct hrtimer *timer)
 		stop(w);
 		return HRTIMER_NORESTART;
 	}
-	if (run_rung(u, CAP) >= WORTH) {
-		w->found++;
-		w->poor = 0;
-		rove_stat_add(u->dev->stats, ROVE_STAT_WATCHES, 1);
-		rove_engine_try(e);
-	} else {
-		w->poor++;
-	}
-	if (w->poor < POOR) {
+	if (rove_engine_is_missing(e) && (was_worth_it(u) || ++w->poor < POOR)) {
 		tasklet_schedule(&w->again);
 		return HRTIMER_NORESTART;
 	}
@@ -102,21 +127,41 @@ static enum hrtimer_restart watch(struct hrtimer *timer)
 	else if (w->doubt < DOUBT_MAX)
 		WRITE_ONCE(w->doubt, w->doubt + 1);
 	stop(w);
-	WRITE_ONCE(u->db->need_wakeup, 1);
+	tell_posters(u, ROVE_DB_AT_POLL, ROVE_DB_AT_POST);
 	smp_mb();	/* pairs with the poster's */
 	run_rung(u, ROVE_DB_SLOTS);
 	return HRTIMER_NORESTART;
 }
 
-static void start(struct rove_watch *w)
+static void start_timer(struct rove_watch *w)
 {
 	hrtimer_start(&w->timer, ns_to_ktime(w->period), HRTIMER_MODE_REL_SOFT);
+}
+
+/* False: it is on already, or not wanted. */
+static bool start(struct rove_uctx *u, u64 period)
+{
+	struct rove_watch *w = &u->watch;
+
+	/* Fully ordered: what was left rung is seen by whoever turns it off. */
+	if (test_and_set_bit(0, &w->on))
+		return false;
+	if (!tell_posters(u, ROVE_DB_AT_POST, ROVE_DB_AT_POLL)) {
+		stop(w);
+		return false;
+	}
+	w->found = 0;
+	w->poor = 0;
+	w->base = period;
+	w->period = period;
+	start_timer(w);
+	return true;
 }
 
 /* What was found has been done: the program gets as much time as the first time. */
 static void watch_again(struct tasklet_struct *t)
 {
-	start(container_of(t, struct rove_watch, again));
+	start_timer(container_of(t, struct rove_watch, again));
 }
 
 void rove_watch_kicked(struct rove_uctx *u, u64 begin, u64 end)
@@ -130,15 +175,43 @@ void rove_watch_kicked(struct rove_uctx *u, u64 begin, u64 end)
 		return;
 	}
 	WRITE_ONCE(w->streak, READ_ONCE(w->streak) + 1);
-	if (READ_ONCE(w->streak) < STREAK << READ_ONCE(w->doubt) ||
-	    !rove_engine_is_missing(u->dev->engine) ||
-	    test_and_set_bit_lock(0, &w->on))
-		return;
-	w->found = 0;
-	w->poor = 0;
-	w->period = clamp_t(u64, CALLS * (gap + took), PERIOD_MIN_NS, PERIOD_MAX_NS);
-	WRITE_ONCE(u->db->need_wakeup, 0);
-	start(w);
+	if (READ_ONCE(w->streak) >= STREAK << READ_ONCE(w->doubt) &&
+	    rove_engine_is_missing(u->dev->engine))
+		start(u, clamp_t(u64, CALLS * (gap + took), PERIOD_MIN_NS, PERIOD_MAX_NS));
+}
+
+bool rove_watch_take_over(struct rove_uctx *u)
+{
+	return start(u, PERIOD_MIN_NS);
+}
+
+static enum rove_rung poll_qp(struct rove_qp *qp, void *arg)
+{
+	unsigned int *room = arg;
+
+	if (!*room || need_resched())
+		return ROVE_RUNG_STOP;
+	--*room;
+	return qp && rove_run_polled(qp) ? ROVE_RUNG_AGAIN : ROVE_RUNG_DONE;
+}
+
+bool rove_watch_polled(struct rove_uctx *u)
+{
+	unsigned int room = CAP, at = READ_ONCE(u->watch.polled_at);
+	u64 trains;
+
+	if (!rove_engine_is_asleep(u->dev->engine))
+		return false;
+	WRITE_ONCE(u->watch.polled, true);
+	rove_stat_add_any(u->dev->stats, ROVE_STAT_POLLS, 1);
+	rove_uctx_rung(u, &at, poll_qp, &room);
+	WRITE_ONCE(u->watch.polled, true);
+	WRITE_ONCE(u->watch.polled_at, at);
+	/* Softirqs that are left to a thread run now, and with them what came in. */
+	trains = raw_cpu_read(u->dev->stats->n[ROVE_STAT_RX_TRAINS]);
+	local_bh_disable();
+	local_bh_enable();
+	return room < CAP || trains != raw_cpu_read(u->dev->stats->n[ROVE_STAT_RX_TRAINS]);
 }
 
 void rove_watch_init(struct rove_uctx *u)
