@@ -44,8 +44,8 @@ static void put_back(struct rove_uctx *u, unsigned int word, unsigned long rung)
 	set_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
 }
 
-/* Those of one word, @first before the others. False: stopped at *@at. */
-static bool visit_word(struct rove_uctx *u, unsigned int word, unsigned int first,
+/* Those of one word that are in @mask. False: stopped at *@at. */
+static bool visit_word(struct rove_uctx *u, unsigned int word, unsigned long mask,
 		       unsigned int *at,
 		       enum rove_rung (*visit)(struct rove_qp *qp, void *arg), void *arg)
 {
@@ -54,9 +54,9 @@ static bool visit_word(struct rove_uctx *u, unsigned int word, unsigned int firs
 	unsigned int b;
 
 	clear_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
-	rung = xchg(&u->db->rung[word], 0);
-	left = rung;
-	for_each_set_bit_wrap(b, &rung, 64, first) {
+	left = xchg(&u->db->rung[word], 0);
+	rung = left & mask;
+	for_each_set_bit(b, &rung, 64) {
 		rcu_read_lock();
 		what = visit(xa_load(&u->slots, word * 64 + b), arg);
 		rcu_read_unlock();
@@ -78,6 +78,7 @@ void rove_uctx_rung(struct rove_uctx *u, unsigned int *at,
 	u64 summary[ARRAY_SIZE(u->db->summary)], any = 0;
 	DECLARE_BITMAP(words, ROVE_DB_WORDS);
 	unsigned int first = *at, word, s;
+	unsigned long mask;
 
 	for (s = 0; s < ARRAY_SIZE(summary); s++) {
 		summary[s] = READ_ONCE(u->db->summary[s]);
@@ -86,8 +87,12 @@ void rove_uctx_rung(struct rove_uctx *u, unsigned int *at,
 	if (!any)
 		return;
 	bitmap_from_arr64(words, summary, ROVE_DB_WORDS);
+	/* The first word's are the first ones, and what comes before them there the last. */
 	for_each_set_bit_wrap(word, words, ROVE_DB_WORDS, first / 64) {
-		if (!visit_word(u, word, word == first / 64 ? first % 64 : 0, at, visit, arg))
-			break;
+		mask = word == first / 64 ? ~0UL << first % 64 : ~0UL;
+		if (!visit_word(u, word, mask, at, visit, arg))
+			return;
 	}
+	if (first % 64 && test_bit(first / 64, words))
+		visit_word(u, first / 64, ~(~0UL << first % 64), at, visit, arg);
 }
