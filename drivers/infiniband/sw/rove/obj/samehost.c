@@ -30,7 +30,7 @@
 #include "stretch.h"
 
 /* Bytes that are copied at once. */
-#define SPAN_BYTES	SZ_64K
+#define SPAN_BYTES	SZ_256K
 
 /* Payload that does not lie in one piece of memory is gathered here; BH off. */
 struct bounce {
