@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "proto/req.h"
+#include "proto/retry.h"
 #include "wire/opcode.h"
 #include "wire/parse.h"
 #include "unit.h"
@@ -935,14 +936,41 @@ TEST(dropped_train)
 	CHECK_EQ(q.send_bytes - q.una_bytes, MTU + 10);
 	now += 100 * US;
 	sends(ROVE_OP_SEND_LAST, 2, MTU);
-	CHECK_EQ(send_all(), 7);
+	/* It was too much at once: four packets for now. */
+	CHECK_EQ(send_all(), 5);
 	CHECK_EQ(q.rd_atomic, 4);
-	CHECK_EQ(q.send_bytes - q.una_bytes, 5 * MTU + 10);
-	lost.pkt.psn = PSN;			/* acknowledged meanwhile: nothing to do */
+	CHECK_EQ(q.send_bytes - q.una_bytes, 3 * MTU + 10);
 	ack(0);
+	CHECK_EQ(send_all(), 1);
+	lost.pkt.psn = PSN;			/* acknowledged meanwhile: nothing to do */
 	rove_req_seg_dropped(&q, &lost, now);
 	sends_nothing();
 	CHECK_EQ(q.rd_atomic, 4);
+}
+
+/* A drop narrows the window, and others before anything gets through do not. */
+TEST(drops_narrow_the_window_once)
+{
+	struct rove_seg first;
+	u32 i;
+
+	setup();
+	q.conf.window = 32 * MTU;
+	post(ROVE_WR_SEND, 40 * MTU, 0);
+	for (i = 0; i < 12; i++) {
+		sends(i ? ROVE_OP_SEND_MIDDLE : ROVE_OP_SEND_FIRST, i, MTU);
+		if (i == 4)
+			first = seg;
+	}
+	for (i = 0; i < 3; i++) {
+		rove_req_seg_dropped(&q, &first, now);
+		CHECK_EQ(rove_retry_window(&q), 6 * MTU);
+		now = rove_req_deadline(&q);
+		CHECK_EQ(send_all(), 2);
+	}
+	ack(4);
+	rove_req_seg_dropped(&q, &seg, now);
+	CHECK_EQ(rove_retry_window(&q), 4 * MTU);
 }
 
 TEST(bad_wqe_waits_its_turn)

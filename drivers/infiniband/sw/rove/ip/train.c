@@ -43,6 +43,7 @@ struct pool {
 	u32 at;				/* in pages: being filled */
 	u32 off;			/* its first free byte */
 	bool open;			/* a train is being built at off */
+	u32 sent;			/* skbs given to the stack; wraps */
 	struct sk_buff *spares[SPARE_SKBS];
 	u32 spare;			/* of them are there */
 };
@@ -411,6 +412,7 @@ int rove_train_flush(struct rove_train *t)
 
 	if (!t->count)
 		return 0;
+	pool->sent++;
 	skb = make_skb(t, pool, dst);
 	if (unlikely(!skb)) {
 		while (--t->nr_frags)
@@ -434,6 +436,11 @@ int rove_train_flush(struct rove_train *t)
 	/* Congestion was noted, but the train went: NET_XMIT_CN. */
 	err = net_xmit_eval(err);
 	return err > 0 ? -EAGAIN : err;
+}
+
+u32 rove_train_sent(void)
+{
+	return this_cpu_ptr(pools)->sent;
 }
 
 static int fill_pool(int cpu)

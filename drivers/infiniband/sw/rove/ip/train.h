@@ -81,6 +81,9 @@ void rove_train_cancel(struct rove_train *t);
  */
 int rove_train_flush(struct rove_train *t);
 
+/* Skbs that this CPU has given to the stack, running freely. BH off. */
+u32 rove_train_sent(void);
+
 /* Module init and exit: the recycled pages that trains are built in. */
 int rove_train_init(void);
 void rove_train_exit(void);

@@ -16,6 +16,7 @@
 #include "cq.h"
 #include "note.h"
 #include "requester.h"
+#include "round.h"
 #include "samehost.h"
 
 /* After this no packet waits in the queues of a CPU, ns. */
@@ -282,7 +283,11 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	if (req_send_samehost(qp, &more, now))
 		return more;
 	more = true;
-	if (!rove_req_has_more(&qp->req) || req_keep_order(qp, answer, now))
+	if (!rove_req_has_more(&qp->req))
+		return false;
+	if (rove_round_is_over())
+		return true;
+	if (req_keep_order(qp, answer, now))
 		return false;
 	if (qp->limits.ud) {
 		more = req_send_ud(qp, now);

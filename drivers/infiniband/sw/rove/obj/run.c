@@ -22,6 +22,7 @@
 #include "note.h"
 #include "requester.h"
 #include "responder.h"
+#include "round.h"
 #include "run.h"
 #include "samehost.h"
 #include "uctx.h"
@@ -345,6 +346,7 @@ static bool run_here(struct rove_qp *qp, unsigned int stat)
 		if (!i)
 			rove_stat_add(READ_ONCE(qp->stats), stat, 1);
 		WRITE_ONCE(qp->here, current);
+		rove_round_begin();
 		more = run_half(qp, &qp->req_half);
 		if (test_bit(ROVE_WORK_FLUSH, &qp->resp_half.work) ||
 		    qp->resp.state == ROVE_RESP_ERROR)
@@ -460,6 +462,10 @@ void rove_run_tasklet(struct tasklet_struct *tasklet)
 	u32 events;
 	bool more;
 
+	if (!rove_round_takes(qp)) {
+		tasklet_schedule(tasklet);
+		return;
+	}
 	more = run_half(qp, &qp->req_half);
 	more |= run_half(qp, &qp->resp_half);
 	events = atomic_xchg(&qp->events, 0);
@@ -473,9 +479,9 @@ enum hrtimer_restart rove_run_timer(struct hrtimer *timer)
 {
 	struct rove_qp *qp = container_of(timer, struct rove_qp, timer);
 
+	/* Many may expire at once, and the receive side has to have its turn in between. */
 	set_bit(ROVE_WORK_TIMER, &qp->req_half.work);
-	if (run_half(qp, &qp->req_half))
-		go_on(qp);
+	rove_note_work(qp);
 	return HRTIMER_NORESTART;
 }
 

@@ -234,6 +234,8 @@ void rove_retry_dropped(struct rove_req *q, u32 psn, u64 now)
 {
 	if (rove_retry_span(q->una, psn) >= rove_retry_span(q->una, q->psn))
 		return;		/* went back further already, or not outstanding */
+	if (!q->drops)
+		narrow(q, (q->send_bytes - q->una_bytes) / 2);
 	rove_retry_go_back(q, psn);
 	if (q->hold == ROVE_HOLD_RNR)
 		return;
