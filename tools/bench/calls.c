@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Microseconds of a system call (getppid), and of asking a kernel thread
- * through a mapped page: see limit/rove_limit.c.
+ * Microseconds of a system call (getppid); of asking a kernel thread through a mapped
+ * page: see limit/rove_limit.c; and one way from a process that writes to one that sleeps
+ * in read(), typically.
  *
- *	calls syscall | doorbell
+ *	calls syscall | doorbell | wake
  */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,6 +62,44 @@ static double doorbells(uint32_t count)
 	return (now_us() - begin) / count;
 }
 
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Each sleeps until the other one writes. Less than 0 if that cannot be. */
+static double wakes(int count)
+{
+	double *took = calloc(count, sizeof(*took)), begin;
+	int there[2], back[2], i;
+	pid_t child;
+	char c = 0;
+
+	if (!took || pipe(there) || pipe(back))
+		return -1;
+	child = fork();
+	if (child < 0)
+		return -1;
+	if (!child) {
+		close(there[1]);
+		while (read(there[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
+			;
+		_exit(0);
+	}
+	for (i = 0; i < count; i++) {
+		begin = now_us();
+		if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+			return -1;
+		took[i] = now_us() - begin;
+	}
+	close(there[1]);
+	waitpid(child, NULL, 0);
+	qsort(took, count, sizeof(*took), ascending);
+	return took[count / 2] / 2;
+}
+
 int main(int argc, char **argv)
 {
 	double us = -1;
@@ -67,8 +108,10 @@ int main(int argc, char **argv)
 		us = syscalls(20000);
 	else if (argc == 2 && !strcmp(argv[1], "doorbell"))
 		us = doorbells(200000);
+	else if (argc == 2 && !strcmp(argv[1], "wake"))
+		us = wakes(20000);
 	if (us < 0) {
-		fprintf(stderr, "usage: calls syscall | doorbell (with rove_limit loaded)\n");
+		fprintf(stderr, "usage: calls syscall | doorbell (with rove_limit loaded) | wake\n");
 		return 1;
 	}
 	printf("%.3f\n", us);

@@ -53,7 +53,7 @@ class Limits:
             try:
                 run("ip", "netns", "exec", ends[1], "insmod", self.module,
                     f"peer_pid={peer.pid}", "src=10.0.0.2", "dst=10.0.0.1")
-                found = {"doorbell": float(run(self.calls, "doorbell"))}
+                found = {name: float(run(self.calls, name)) for name in ("doorbell", "wake")}
                 for name in LIMITS:
                     with open(f"/sys/module/rove_limit/parameters/{name}",
                               encoding="ascii") as file:

@@ -74,6 +74,7 @@ struct rove_engine {
 struct look {
 	bool all;
 	bool left;			/* something stays rung */
+	bool good;			/* something was for the engine to do */
 	unsigned int done;
 };
 
@@ -86,6 +87,7 @@ static enum rove_rung run_rung(struct rove_qp *qp, void *arg)
 		return ROVE_RUNG_STOP;
 	}
 	l->done++;
+	l->good |= qp && !rove_run_had_better_kick(qp);
 	if (!qp || !rove_run_doorbell(qp, l->all))
 		return ROVE_RUNG_DONE;
 	l->left = true;
@@ -111,7 +113,7 @@ static bool look_at_all(struct rove_engine *e)
 
 	mutex_lock(&e->lock);
 	list_for_each_entry(u, &e->contexts, engine_node)
-		found |= look(u, false).done;
+		found |= look(u, false).good;
 	mutex_unlock(&e->lock);
 	return found;
 }

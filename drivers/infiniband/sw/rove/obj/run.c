@@ -363,17 +363,23 @@ static bool run_here(struct rove_qp *qp, unsigned int stat)
 	return true;
 }
 
-static bool is_awaited(struct rove_cq *cq)
+/* Who is going to sleep is woken from its own CPU sooner than by the engine's. */
+static bool is_awaited(struct rove_qp *qp)
 {
-	return cq && rove_cq_is_armed(cq);
+	return (qp->send_cq && rove_cq_is_armed(qp->send_cq)) ||
+	       (qp->recv_cq && rove_cq_is_armed(qp->recv_cq));
+}
+
+bool rove_run_had_better_kick(struct rove_qp *qp)
+{
+	return rove_ring_pending(&qp->sq) <= 1 && is_awaited(qp);
 }
 
 void rove_run_kick(struct rove_qp *qp)
 {
 	u64 start = ktime_get_ns();
 
-	/* Who is going to sleep is woken from its own CPU sooner than by the engine's. */
-	if (!is_awaited(qp->send_cq) && !is_awaited(qp->recv_cq))
+	if (!is_awaited(qp))
 		rove_engine_kicked(qp->dev->engine);
 	/* Before what is posted is looked at: there is nothing left for others to find. */
 	if (qp->db_slot != ROVE_DB_NO_SLOT)

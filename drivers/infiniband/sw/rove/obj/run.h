@@ -21,6 +21,9 @@ void rove_run_kick(struct rove_qp *qp);
  */
 bool rove_run_doorbell(struct rove_qp *qp, bool last);
 
+/* One request at a time, and its owner sleeps until it is done. A hint, as above. */
+bool rove_run_had_better_kick(struct rove_qp *qp);
+
 /* A user who polls found it so. Process context, RCU held. True: call it again. */
 bool rove_run_polled(struct rove_qp *qp);
 
