@@ -81,6 +81,12 @@ void rove_train_cancel(struct rove_train *t);
  */
 int rove_train_flush(struct rove_train *t);
 
+/* One more packet of the same length would go into another train. */
+static inline bool rove_train_is_full(const struct rove_train *t)
+{
+	return t->count && (t->count == t->max_count || t->piece > t->max_used - t->used);
+}
+
 /* Skbs that this CPU has given to the stack, running freely. BH off. */
 u32 rove_train_sent(void);
 

@@ -9,8 +9,9 @@
 
 struct rove_qp;
 
-/* One BH-off section sends at most about this much. */
+/* One BH-off section sends at most about this much, and less if it is whole trains then. */
 #define ROVE_BATCH_BYTES	(256 * 1024)
+#define ROVE_BATCH_ENOUGH	(ROVE_BATCH_BYTES - 32 * 1024)
 #define ROVE_BATCH_PACKETS	1024
 
 /* What one batch of a half sends, packet by packet; its owner's. */
@@ -51,7 +52,8 @@ int rove_batch_flush(struct rove_qp *qp, struct rove_batch *b);
 
 static inline bool rove_batch_full(const struct rove_batch *b)
 {
-	return b->bytes >= ROVE_BATCH_BYTES || b->packets >= ROVE_BATCH_PACKETS;
+	return b->bytes >= ROVE_BATCH_BYTES || b->packets >= ROVE_BATCH_PACKETS ||
+	       (b->bytes >= ROVE_BATCH_ENOUGH && rove_train_is_full(&b->train));
 }
 
 #endif /* ROVE_OBJ_BATCH_H */
