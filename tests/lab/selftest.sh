@@ -127,6 +127,24 @@ check_faults() {
 	ok "but shown" err_has "rxe_x.c"
 	lab_run -- <<<'echo "<4>WARNING: drivers/x.c:1 at srpt_cache_put+0x1/0x2" >/dev/kmsg'
 	ok "a fault that is known not to be ours is not counted" status_is 0
+	lab_run -- <<-'EOF'
+		{
+			echo "WARNING: possible circular locking dependency detected"
+			echo "rm/1831 is trying to acquire lock:"
+			echo "(&id_priv->handler_mutex){+.+.}-{3:3}, at: rdma_destroy_id+0x19/0x30"
+			echo "(nvmet_config_sem){++++}-{3:3}, at: nvmet_port_subsys_drop_link+0x32/0x130 [nvmet]"
+			echo "softirqs last  enabled at (570762): rove_qp_destroy+0xa1/0x220 [rove]"
+		} | while read -r line; do echo "$line" >/dev/kmsg; done
+	EOF
+	ok "nor are locks that are known not to be ours" status_is 0
+	lab_run -- <<-'EOF'
+		{
+			echo "WARNING: possible circular locking dependency detected"
+			echo "(nvmet_config_sem){++++}-{3:3}, at: nvmet_port_subsys_drop_link+0x32/0x130 [nvmet]"
+			echo "rove_qp_destroy+0xa1/0x220 [rove]"
+		} | while read -r line; do echo "$line" >/dev/kmsg; done
+	EOF
+	ok "125 if a path of ours is among them" status_is 125
 	lab_run -- <<<'echo "unregister_netdevice: waiting for eth7 to become free" >/dev/kmsg'
 	ok "125 for a netdev that is held" status_is 125
 }

@@ -22,6 +22,8 @@ BEGIN {
 	OTHERS = "(^|[^a-z_])(rxe|siw)_[a-z]|sw/(rxe|siw)/|\\[(rdma_rxe|siw)\\]"
 	# ib_srpt gives back a cache that it does not have, if it has a shared receive queue.
 	KNOWN = "WARNING: .* at srpt_cache_put\\+"
+	# nvmet ends its rdma_cm listener under a lock that its handlers take.
+	KNOWN_LOCK = "\\(nvmet_config_sem\\)"
 	OURS = "(^|[^a-z_])rove_[a-z]|sw/rove/|\\[rove\\]"
 	LONGEST = 120
 	counted = 0
@@ -40,13 +42,14 @@ function text_of(line) {
 	return line
 }
 
-function finish(   i, line, first, ours, others, skip) {
+function finish(   i, line, first, ours, others, known, skip) {
 	if (!size)
 		return
 	for (i = 1; i <= size; i++) {
 		line = text_of(report[i])
-		if (line ~ /Modules linked in|Comm:|Hardware name|Tainted/)
+		if (line ~ /Modules linked in|Comm:|Hardware name|Tainted|irqs last/)
 			continue
+		known = known || line ~ KNOWN_LOCK
 		if (line ~ OURS) {
 			ours = 1
 			if (!first)
@@ -57,7 +60,7 @@ function finish(   i, line, first, ours, others, skip) {
 				first = "others"
 		}
 	}
-	skip = locking ? (others && !ours) : (first == "others" || text_of(report[1]) ~ KNOWN)
+	skip = locking ? ((others || known) && !ours) : (first == "others" || text_of(report[1]) ~ KNOWN)
 	if (skip) {
 		print "lab: in the kernel log, caused by another driver, not counted:"
 	} else {
