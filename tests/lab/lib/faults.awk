@@ -21,7 +21,7 @@ BEGIN {
 		"|suspicious RCU|bad unlock balance|held lock freed"
 	OTHERS = "(^|[^a-z_])(rxe|siw)_[a-z]|sw/(rxe|siw)/|\\[(rdma_rxe|siw)\\]"
 	# ib_srpt gives back a cache that it does not have, if it has a shared receive queue.
-	KNOWN = "WARNING: .* at srpt_cache_put\\+"
+	KNOWN = "WARNING: .* srpt_cache_put\\+"
 	# nvmet ends its rdma_cm listener under a lock that its handlers take.
 	KNOWN_LOCK = "\\(nvmet_config_sem\\)"
 	OURS = "(^|[^a-z_])rove_[a-z]|sw/rove/|\\[rove\\]"
