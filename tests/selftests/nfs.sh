@@ -215,7 +215,7 @@ link_gone() {
 	rm -rf "$EXPORT/data/tree"
 	timeout -k 5 $((LIMIT * 4)) cp -a "$T/tree" "$MOUNT/data/tree" >"$T/copied" 2>&1 &
 	copy=$!
-	wait_until 10 test -d "$MOUNT/data/tree/d9" || return
+	wait_until "$LIMIT" test -d "$MOUNT/data/tree/d9" || return
 	rdma link del "$1" && leaves_no_qps || return
 	client_link "$1" || return
 	wait "$copy" || { head -n 20 "$T/copied"; return 1; }
