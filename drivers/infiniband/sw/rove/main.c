@@ -11,6 +11,7 @@
 #include "obj/absent.h"
 #include "obj/cq.h"
 #include "obj/qp.h"
+#include "obj/round.h"
 #include "obj/srq.h"
 #include "verbs/pkeys.h"
 
@@ -19,6 +20,7 @@ static int __init rove_init(void)
 	int err;
 
 	rove_pkeys_init();
+	rove_round_init();
 	err = rove_train_init();
 	if (err)
 		return err;
@@ -71,6 +73,7 @@ static void __exit rove_exit(void)
 	rove_absent_exit();
 	rove_srq_exit();
 	rove_cq_exit();
+	rove_round_exit();
 	rove_train_exit();
 	/* Objects that were freed by RCU callbacks of this module. */
 	rcu_barrier();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <linux/jiffies.h>
+#include <linux/interrupt.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include "../ip/train.h"
@@ -10,21 +10,24 @@
 
 struct round {
 	u32 begin;			/* skbs that were sent before it */
-	const struct rove_qp *first;	/* whose tasklet begins the next one; not followed */
-	unsigned long since;		/* jiffies; when that was set */
+	bool next;			/* the next one is on its way */
+	struct tasklet_struct tasklet;	/* begins it: before the QPs' that come behind */
 };
 
 static DEFINE_PER_CPU(struct round, rounds);
 
-static void begin(struct round *r)
+/* Where a CPU went offline another one runs this, and the count is of no use: it is over. */
+static void begin_next(struct tasklet_struct *tasklet)
 {
+	struct round *r = container_of(tasklet, struct round, tasklet);
+
 	r->begin = rove_train_sent();
-	r->first = NULL;
+	r->next = false;
 }
 
 void rove_round_begin(void)
 {
-	begin(this_cpu_ptr(&rounds));
+	this_cpu_ptr(&rounds)->begin = rove_train_sent();
 }
 
 bool rove_round_is_over(void)
@@ -33,20 +36,31 @@ bool rove_round_is_over(void)
 	       rove_train_sent() - this_cpu_ptr(&rounds)->begin >= ROUND_SKBS;
 }
 
-bool rove_round_takes(const struct rove_qp *qp)
+bool rove_round_takes(void)
 {
 	struct round *r = this_cpu_ptr(&rounds);
 
 	if (!rove_round_is_over())
 		return true;
-	if (!r->first) {
-		r->first = qp;
-		r->since = jiffies;
-		return false;
+	if (!r->next) {
+		r->next = true;
+		tasklet_schedule(&r->tasklet);
 	}
-	/* Where a CPU went offline another one runs its tasklets: not for ever. */
-	if (r->first != qp && time_before(jiffies, r->since + 2))
-		return false;
-	begin(r);
-	return true;
+	return false;
+}
+
+void rove_round_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_setup(&per_cpu(rounds, cpu).tasklet, begin_next);
+}
+
+void rove_round_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu(rounds, cpu).tasklet);
 }

@@ -13,15 +13,17 @@
 
 #include <linux/types.h>
 
-struct rove_qp;
-
 /* The receive side has its turn before anything else is sent. BH off. */
 void rove_round_begin(void);
 
 /* In a softirq: enough was sent, and what follows is left to the tasklet. BH off. */
 bool rove_round_is_over(void);
 
-/* False: the tasklet of @qp is to be scheduled again, for the next round. Tasklets only. */
-bool rove_round_takes(const struct rove_qp *qp);
+/* False: this tasklet is to be scheduled again, for the next round. Tasklets only. */
+bool rove_round_takes(void);
+
+/* Module init and exit; no QP is left. */
+void rove_round_init(void);
+void rove_round_exit(void);
 
 #endif /* ROVE_OBJ_ROUND_H */

@@ -468,7 +468,7 @@ void rove_run_tasklet(struct tasklet_struct *tasklet)
 	u32 events;
 	bool more;
 
-	if (!rove_round_takes(qp)) {
+	if (!rove_round_takes()) {
 		tasklet_schedule(tasklet);
 		return;
 	}
