@@ -8,6 +8,8 @@
 . "$(dirname "$0")/lib.sh"
 need_pair
 
+WAKEUPS=4
+[ -z "$QUICK" ] || WAKEUPS=2
 SETTINGS=/sys/class/infiniband/$RA/ports/1/settings
 
 # with SETTING VALUE COMMAND...
@@ -195,11 +197,25 @@ crowded() {
 	skip "calls never follow each other closely enough here"
 }
 
-modes_under_traffic() {
+# wakeups PREFIX...: threads that share a page, and wait each in another way.
+wakeups() {
+	[ "${LAB_TOPOLOGY:-}" != two ] || skip "needs both ends in one process"
+	[ -x "$T/wakeups" ] ||
+		gcc -O2 -o "$T/wakeups" "$SELFTESTS/wakeups.c" -libverbs -lpthread || return
+	"$@" "$T/wakeups" -t "$WAKEUPS" -s "$RANDOM" -g "$GID_A" -G "$GID_B" "$RA" "$RB"
+}
+
+# Without a CPU for the engine, with one, and with another way each moment.
+nothing_forgotten() {
+	with engine_cpus 0 wakeups taskset -c 0 && wakeups env && switched wakeups env
+}
+
+# switched COMMAND...: who sees what is posted changes meanwhile.
+switched() {
 	local -a modes=(auto inline poll)
 	local busy i
 
-	pingpong -n 20000 -s 2048 &
+	"$@" &
 	busy=$!
 	for ((i = 0; i < 60; i++)); do
 		put "${modes[RANDOM % 3]}" "$SETTINGS/doorbell"
@@ -226,6 +242,7 @@ t "who sees posts, where and how long: taken and refused" engine_settings
 t "doorbell inline: calls only" from_a inline
 t "doorbell poll: no calls" from_a polled
 t "no CPU for the engine: polls do its work, or a timer" from_a crowded
-t "doorbell, CPUs and spinning changed under traffic" modes_under_traffic
+t "doorbell, CPUs and spinning changed under traffic" switched pingpong -n 20000 -s 2048
+t "nothing that was posted is forgotten" nothing_forgotten
 t "nothing is left" leaves_nothing
 run_tests

@@ -82,27 +82,22 @@ static enum rove_rung run_rung(struct rove_qp *qp, void *arg)
 {
 	struct look *l = arg;
 
-	if (l->done && !l->all && (l->done >= CONTEXT_CAP || need_resched())) {
-		l->left = true;
+	if (l->done && !l->all && (l->done >= CONTEXT_CAP || need_resched()))
 		return ROVE_RUNG_STOP;
-	}
 	l->done++;
 	l->good |= qp && !rove_run_had_better_kick(qp);
-	if (!qp || !rove_run_doorbell(qp, l->all))
-		return ROVE_RUNG_DONE;
-	l->left = true;
-	return ROVE_RUNG_AGAIN;
+	return qp && rove_run_doorbell(qp, l->all) ? ROVE_RUNG_AGAIN : ROVE_RUNG_DONE;
 }
 
 /*
  * Runs up to CONTEXT_CAP rung QPs of one context, fewer if somebody else wants the CPU,
- * or @all, and leaves none.
+ * or @all, and leaves none but what is rung meanwhile.
  */
 static struct look look(struct rove_uctx *u, bool all)
 {
 	struct look l = { .all = all };
 
-	rove_uctx_rung(u, &u->look_at, run_rung, &l);
+	l.left = rove_uctx_rung(u, &u->look_at, run_rung, &l);
 	return l;
 }
 
@@ -118,6 +113,11 @@ static bool look_at_all(struct rove_engine *e)
 	return found;
 }
 
+static bool hand_over(struct rove_engine *e, struct rove_uctx *u)
+{
+	return rove_engine_is_missing(e) && rove_watch_take_over(u);
+}
+
 /*
  * What was rung before the posters knew that they have to kick. Others want this CPU: if
  * it is much, those who polls, and a timer, go on with it.
@@ -128,9 +128,8 @@ static void look_once_more(struct rove_engine *e)
 
 	mutex_lock(&e->lock);
 	list_for_each_entry(u, &e->contexts, engine_node) {
-		if (look(u, false).left &&
-		    (!rove_engine_is_missing(e) || !rove_watch_take_over(u)))
-			look(u, true);
+		if (look(u, false).left && !hand_over(e, u) && look(u, true).left)
+			hand_over(e, u);
 	}
 	mutex_unlock(&e->lock);
 }

@@ -44,18 +44,19 @@ static void put_back(struct rove_uctx *u, unsigned int word, unsigned long rung)
 	set_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
 }
 
-/* Those of one word that are in @mask. False: stopped at *@at. */
+/* Those of one word that are in @mask. False: stopped at *@at. *@rest: what stays rung. */
 static bool visit_word(struct rove_uctx *u, unsigned int word, unsigned long mask,
 		       unsigned int *at,
-		       enum rove_rung (*visit)(struct rove_qp *qp, void *arg), void *arg)
+		       enum rove_rung (*visit)(struct rove_qp *qp, void *arg), void *arg,
+		       unsigned long *rest)
 {
 	enum rove_rung what = ROVE_RUNG_DONE;
-	unsigned long rung, left;
+	unsigned long rung;
 	unsigned int b;
 
 	clear_bit(word % 64, (unsigned long *)&u->db->summary[word / 64]);
-	left = xchg(&u->db->rung[word], 0);
-	rung = left & mask;
+	*rest = xchg(&u->db->rung[word], 0);
+	rung = *rest & mask;
 	for_each_set_bit(b, &rung, 64) {
 		rcu_read_lock();
 		what = visit(xa_load(&u->slots, word * 64 + b), arg);
@@ -65,34 +66,39 @@ static bool visit_word(struct rove_uctx *u, unsigned int word, unsigned long mas
 			break;
 		}
 		if (what == ROVE_RUNG_DONE)
-			left &= ~BIT(b);
+			*rest &= ~BIT(b);
 	}
-	if (left)
-		put_back(u, word, left);
+	if (*rest)
+		put_back(u, word, *rest);
 	return what != ROVE_RUNG_STOP;
 }
 
-void rove_uctx_rung(struct rove_uctx *u, unsigned int *at,
+bool rove_uctx_rung(struct rove_uctx *u, unsigned int *at,
 		    enum rove_rung (*visit)(struct rove_qp *qp, void *arg), void *arg)
 {
 	u64 summary[ARRAY_SIZE(u->db->summary)], any = 0;
 	DECLARE_BITMAP(words, ROVE_DB_WORDS);
 	unsigned int first = *at, word, s;
-	unsigned long mask;
+	unsigned long mask, rest;
+	bool left = false;
 
 	for (s = 0; s < ARRAY_SIZE(summary); s++) {
 		summary[s] = READ_ONCE(u->db->summary[s]);
 		any |= summary[s];
 	}
 	if (!any)
-		return;
+		return false;
 	bitmap_from_arr64(words, summary, ROVE_DB_WORDS);
 	/* The first word's are the first ones, and what comes before them there the last. */
 	for_each_set_bit_wrap(word, words, ROVE_DB_WORDS, first / 64) {
 		mask = word == first / 64 ? ~0UL << first % 64 : ~0UL;
-		if (!visit_word(u, word, mask, at, visit, arg))
-			return;
+		if (!visit_word(u, word, mask, at, visit, arg, &rest))
+			return true;
+		left |= rest & mask;
 	}
-	if (first % 64 && test_bit(first / 64, words))
-		visit_word(u, first / 64, ~(~0UL << first % 64), at, visit, arg);
+	if (first % 64 && test_bit(first / 64, words)) {
+		visit_word(u, first / 64, ~(~0UL << first % 64), at, visit, arg, &rest);
+		left |= rest;
+	}
+	return left;
 }

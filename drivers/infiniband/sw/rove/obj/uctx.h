@@ -48,8 +48,12 @@ void rove_uctx_unring(struct rove_uctx *u, u32 slot);
  * rove_uctx_rung() - visit the QPs whose doorbells are rung
  * @at: slot that comes first; the one that was not run, after ROVE_RUNG_STOP
  * @visit: under RCU; a QP, or NULL: what is in the page is the user's
+ *
+ * What is visited is not rung meanwhile, so that nobody else finds it.
+ *
+ * Return: true if some of it was rung again: somebody has to look.
  */
-void rove_uctx_rung(struct rove_uctx *u, unsigned int *at,
+bool rove_uctx_rung(struct rove_uctx *u, unsigned int *at,
 		    enum rove_rung (*visit)(struct rove_qp *qp, void *arg), void *arg);
 
 #endif /* ROVE_OBJ_UCTX_H */

@@ -14,7 +14,9 @@
  * late by one period then; it is believed less easily each time.
  *
  * The page is handed over as between poster and engine: see obj/engine.c. Either side
- * changes need_wakeup only from what it left there.
+ * changes need_wakeup only from what it left there. Whoever runs some of what is rung has
+ * the rest in its hands meanwhile, where nobody else sees it; it rings that again, and then
+ * sees to it that somebody looks.
  */
 #include <linux/ktime.h>
 #include "dev.h"
@@ -107,15 +109,26 @@ static bool was_worth_it(struct rove_uctx *u)
 	return true;
 }
 
+/* Nobody looks from here on, but the engine if it is awake: all that is rung is run. */
+static void hand_back(struct rove_uctx *u)
+{
+	stop(&u->watch);
+	smp_mb__after_atomic();	/* who starts it again does so from AT_POST */
+	tell_posters(u, ROVE_DB_AT_POLL, ROVE_DB_AT_POST);
+	smp_mb();	/* pairs with the poster's, and with who rings again what it did not run */
+	/* Awake, it looks itself, and once more when it has told posters that it sleeps. */
+	if (rove_engine_is_asleep(u->dev->engine))
+		run_rung(u, ROVE_DB_SLOTS);
+}
+
 static enum hrtimer_restart watch(struct hrtimer *timer)
 {
 	struct rove_uctx *u = container_of(timer, struct rove_uctx, watch.timer);
 	struct rove_engine *e = u->dev->engine;
 	struct rove_watch *w = &u->watch;
 
-	/* It looks itself, and once more when it has told posters that it goes to sleep. */
 	if (!rove_engine_is_asleep(e)) {
-		stop(w);
+		hand_back(u);
 		return HRTIMER_NORESTART;
 	}
 	if (rove_engine_is_missing(e) && (was_worth_it(u) || ++w->poor < POOR)) {
@@ -126,10 +139,7 @@ static enum hrtimer_restart watch(struct hrtimer *timer)
 		WRITE_ONCE(w->doubt, 0);
 	else if (w->doubt < DOUBT_MAX)
 		WRITE_ONCE(w->doubt, w->doubt + 1);
-	stop(w);
-	tell_posters(u, ROVE_DB_AT_POLL, ROVE_DB_AT_POST);
-	smp_mb();	/* pairs with the poster's */
-	run_rung(u, ROVE_DB_SLOTS);
+	hand_back(u);
 	return HRTIMER_NORESTART;
 }
 
@@ -138,18 +148,20 @@ static void start_timer(struct rove_watch *w)
 	hrtimer_start(&w->timer, ns_to_ktime(w->period), HRTIMER_MODE_REL_SOFT);
 }
 
-/* False: it is on already, or not wanted. */
+/* False: somebody looks already, or is about to; or the user wrote there. */
 static bool start(struct rove_uctx *u, u64 period)
 {
 	struct rove_watch *w = &u->watch;
 
-	/* Fully ordered: what was left rung is seen by whoever turns it off. */
+	smp_mb();	/* what was rung again is seen by whoever changes need_wakeup after this */
+	if (!tell_posters(u, ROVE_DB_AT_POST, ROVE_DB_AT_POLL))
+		return false;
+	/*
+	 * It may be on since before the engine was awake for a moment. If it ends now it
+	 * finds AT_POLL, and looks.
+	 */
 	if (test_and_set_bit(0, &w->on))
-		return false;
-	if (!tell_posters(u, ROVE_DB_AT_POST, ROVE_DB_AT_POLL)) {
-		stop(w);
-		return false;
-	}
+		return true;
 	w->found = 0;
 	w->poor = 0;
 	w->base = period;
@@ -195,18 +207,33 @@ static enum rove_rung poll_qp(struct rove_qp *qp, void *arg)
 	return qp && rove_run_polled(qp) ? ROVE_RUNG_AGAIN : ROVE_RUNG_DONE;
 }
 
+/* The engine may have gone to sleep, or the timer have ended, while it was not rung. */
+static void leave_rung(struct rove_uctx *u)
+{
+	struct rove_engine *e = u->dev->engine;
+
+	smp_mb();	/* pairs with the engine's, before it looks once more */
+	if (rove_engine_is_missing(e))
+		start(u, PERIOD_MIN_NS);
+	else if (rove_engine_is_asleep(e))
+		run_rung(u, ROVE_DB_SLOTS);
+}
+
 bool rove_watch_polled(struct rove_uctx *u)
 {
 	unsigned int room = CAP, at = READ_ONCE(u->watch.polled_at);
 	u64 trains;
+	bool left;
 
 	if (!rove_engine_is_asleep(u->dev->engine))
 		return false;
 	WRITE_ONCE(u->watch.polled, true);
 	rove_stat_add_any(u->dev->stats, ROVE_STAT_POLLS, 1);
-	rove_uctx_rung(u, &at, poll_qp, &room);
+	left = rove_uctx_rung(u, &at, poll_qp, &room);
 	WRITE_ONCE(u->watch.polled, true);
 	WRITE_ONCE(u->watch.polled_at, at);
+	if (left)
+		leave_rung(u);
 	/* Softirqs that are left to a thread run now, and with them what came in. */
 	trains = raw_cpu_read(u->dev->stats->n[ROVE_STAT_RX_TRAINS]);
 	local_bh_disable();
