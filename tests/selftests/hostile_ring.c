@@ -7,7 +7,12 @@
  * huge numbers. This process may crash, lose its connection, or see nonsense; the kernel may not
  * mind. Several such processes run one after the other, since few live long.
  *
- * usage: hostile_ring DEVICE GID-INDEX SECONDS SEED
+ * With -d it is the doorbell page only, where it says who is to be called, and what is rung;
+ * and more threads make the system call of who polls in vain as fast as they can, past the
+ * provider, while queue pairs and the completion queues that they name come and go. Half of
+ * these processes are killed somewhere in the midst of it.
+ *
+ * usage: hostile_ring [-d] DEVICE GID-INDEX SECONDS SEED
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,14 +25,24 @@
 #include <time.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
 
 #define MAPPINGS	64
+#define POLLERS		2
 #define BUFFER		65536
 #define DEPTH		64
 
 struct mapping {
 	uint32_t *start;
 	size_t words;
+};
+
+/* At the start of what is mapped: struct rove_db_page. */
+struct doorbells {
+	uint32_t need_wakeup;
+	uint32_t reserved[7];
+	uint64_t summary[8];
+	uint64_t rung[500];
 };
 
 struct end {
@@ -37,6 +52,9 @@ struct end {
 
 static struct mapping mappings[MAPPINGS];
 static int n_mappings;
+static int doorbells_only;
+static int command_fd;
+static volatile uint32_t handles[2];	/* of the CQs, as the kernel knows them */
 static volatile int stop;
 
 static uint64_t next(uint64_t *state)
@@ -50,13 +68,14 @@ static uint64_t next(uint64_t *state)
 /* All that this process has mapped of the devices and may write. */
 static void find_mappings(void)
 {
-	unsigned long from, to;
+	unsigned long from, to, offset;
 	char line[512], rights[8];
 	FILE *maps = fopen("/proc/self/maps", "r");
 
 	while (maps && n_mappings < MAPPINGS && fgets(line, sizeof(line), maps)) {
-		if (!strstr(line, "uverbs") || sscanf(line, "%lx-%lx %7s", &from, &to, rights) != 3 ||
-		    rights[1] != 'w')
+		if (!strstr(line, "uverbs") ||
+		    sscanf(line, "%lx-%lx %7s %lx", &from, &to, rights, &offset) != 4 ||
+		    rights[1] != 'w' || (doorbells_only && offset))
 			continue;
 		mappings[n_mappings].start = (uint32_t *)from;
 		mappings[n_mappings++].words = (to - from) / sizeof(uint32_t);
@@ -88,12 +107,69 @@ static void scribble(uint64_t *state)
 	}
 }
 
+/* What is likely, and now and then what is not. */
+static void scribble_doorbells(uint64_t *state)
+{
+	volatile struct doorbells *db = (void *)mappings[0].start;
+	uint64_t bits = next(state) & next(state);
+
+	switch (next(state) % 8) {
+	case 0:
+		db->need_wakeup = next(state);
+		break;
+	case 1:
+		db->rung[next(state) % 500] = bits;
+		break;
+	case 2:
+		db->rung[0] = bits;
+		break;
+	case 3:
+		db->summary[next(state) % 8] = bits;
+		break;
+	case 4:
+		db->summary[0] |= 1;
+		break;
+	default:
+		db->need_wakeup = next(state) % 3;
+	}
+}
+
+/* ibv_cmd_poll_cq() that looks at nothing before and after. */
+static void poll_by_call(uint32_t handle)
+{
+	char resp[sizeof(struct ib_uverbs_poll_cq_resp) + sizeof(struct ib_uverbs_wc)];
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_poll_cq core;
+	} cmd = {
+		.hdr = { .command = IB_USER_VERBS_CMD_POLL_CQ, .in_words = sizeof(cmd) / 4,
+			 .out_words = sizeof(resp) / 4 },
+		.core = { .response = (uintptr_t)resp, .cq_handle = handle, .ne = 1 },
+	};
+
+	/* It may say that there is no such CQ, or that it was for nothing. */
+	if (write(command_fd, &cmd, sizeof(cmd)) < 0)
+		return;
+}
+
+static void *poller(void *arg)
+{
+	uint64_t state = *(uint64_t *)arg;
+
+	while (!stop)
+		poll_by_call(handles[next(&state) & 1]);
+	return NULL;
+}
+
 static void *scribbler(void *arg)
 {
 	uint64_t state = *(uint64_t *)arg;
 
 	while (!stop) {
-		scribble(&state);
+		if (doorbells_only)
+			scribble_doorbells(&state);
+		else
+			scribble(&state);
 		if (!(next(&state) & 63))
 			sched_yield();
 	}
@@ -171,6 +247,24 @@ static void post(struct ibv_qp *qp, struct ibv_mr *mr, char *buffer, uint64_t *s
 	ibv_post_send(qp, &wr, &bad);
 }
 
+/* Destroyed, made again and connected; a CQ that is being polled may be refused. */
+static int renew(struct ibv_context *ctx, struct ibv_pd *pd, struct end *ends, int gid_index)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (ibv_destroy_qp(ends[i].qp))
+			return -1;
+		while (ibv_destroy_cq(ends[i].cq))
+			sched_yield();
+		if (make_end(ctx, pd, &ends[i]))
+			return -1;
+		handles[i] = ends[i].cq->handle;
+	}
+	return connect_end(ctx, ends[0].qp, ends[1].qp->qp_num, gid_index) ||
+	       connect_end(ctx, ends[1].qp, ends[0].qp->qp_num, gid_index);
+}
+
 static void receive(struct ibv_qp *qp, struct ibv_mr *mr, char *buffer)
 {
 	struct ibv_sge sge = { (uintptr_t)buffer, 8192, mr->lkey };
@@ -200,8 +294,9 @@ static int one_life(const char *name, int gid_index, int seconds, uint64_t seed)
 	time_t end = time(NULL) + seconds;
 	struct end ends[2];
 	struct ibv_wc wc[16];
+	pthread_t threads[1 + POLLERS];
 	struct ibv_mr *mr;
-	pthread_t thread;
+	int n = 0, i;
 
 	if (!pd || !buffer || make_end(ctx, pd, &ends[0]) || make_end(ctx, pd, &ends[1]))
 		return 2;
@@ -211,11 +306,19 @@ static int one_life(const char *name, int gid_index, int seconds, uint64_t seed)
 	    connect_end(ctx, ends[1].qp, ends[0].qp->qp_num, gid_index))
 		return 2;
 	find_mappings();
-	if (!n_mappings || pthread_create(&thread, NULL, scribbler, &seed))
+	if (!n_mappings || pthread_create(&threads[n++], NULL, scribbler, &seed))
 		return 2;
+	command_fd = ctx->cmd_fd;
+	for (i = 0; i < 2; i++)
+		handles[i] = ends[i].cq->handle;
+	for (i = 0; doorbells_only && i < POLLERS; i++)
+		if (pthread_create(&threads[n++], NULL, poller, &seed))
+			return 2;
 	while (time(NULL) < end) {
 		struct end *e = &ends[next(&seed) & 1];
 
+		if (doorbells_only && !(next(&seed) & 127) && renew(ctx, pd, ends, gid_index))
+			return 1;
 		receive(e->qp, mr, buffer);
 		post(e->qp, mr, buffer, &seed);
 		ibv_poll_cq(e->cq, 16, wc);
@@ -224,7 +327,8 @@ static int one_life(const char *name, int gid_index, int seconds, uint64_t seed)
 	}
 	/* Even lives end in order, odd ones as if killed. */
 	stop = 1;
-	pthread_join(thread, NULL);
+	while (n)
+		pthread_join(threads[--n], NULL);
 	if (seed & 1)
 		_exit(0);
 	ibv_destroy_qp(ends[0].qp);
@@ -239,8 +343,13 @@ int main(int argc, char **argv)
 	time_t end;
 	pid_t pid;
 
+	if (argc > 1 && !strcmp(argv[1], "-d")) {
+		doorbells_only = 1;
+		argv++;
+		argc--;
+	}
 	if (argc != 5) {
-		fprintf(stderr, "usage: %s DEVICE GID-INDEX SECONDS SEED\n", argv[0]);
+		fprintf(stderr, "usage: hostile_ring [-d] DEVICE GID-INDEX SECONDS SEED\n");
 		return 2;
 	}
 	seconds = atoi(argv[3]);
@@ -254,6 +363,10 @@ int main(int argc, char **argv)
 			/* A poll that never ends is this process's own affair. */
 			alarm(5);
 			_exit(one_life(argv[1], atoi(argv[2]), 1, (seed + i) * 0x9e3779b97f4a7c15ULL | 1));
+		}
+		if (doorbells_only && i & 1) {
+			usleep(200000 + (seed + i) * 7919 % 800000);
+			kill(pid, SIGKILL);
 		}
 		if (waitpid(pid, &status, 0) != pid)
 			return 2;

@@ -14,10 +14,10 @@ LONG=10
 
 hostile() {
 	ulimit -c 0
-	a timeout -k 2 "$((LONG * 4 + LIMIT))" "$PROGRAM" "$RA" "$GID_A" "$LONG" "$1"
+	a timeout -k 2 "$((LONG * 4 + LIMIT))" "$PROGRAM" "${@:2}" "$RA" "$GID_A" "$LONG" "$1"
 }
 
-# With somebody else's traffic on the same device.
+# beside SEED [-d]: with somebody else's traffic on the same device.
 beside() {
 	local status=0 busy
 
@@ -26,7 +26,7 @@ beside() {
 	"${AT_B[@]}" timeout -k 2 "$((LIMIT * 4))" ib_write_bw -F -d "$RB" -x "$GID_B" -D "$LONG" \
 		"$IP_A" >"$T/client" 2>&1 &
 	busy=$!
-	hostile "$1" || status=1
+	hostile "$@" || status=1
 	wait "$busy" || { echo "the other's traffic suffered:"; cat "$T/client"; status=1; }
 	[ "$status" = 0 ] || stop "$SERVER"
 	wait "$SERVER"
@@ -38,6 +38,8 @@ for seed in 1 2; do
 	t "connections work, seed $seed" works_again
 done
 t "rings scribbled over beside another's traffic" beside 3
+t "connections work after that" works_again
+t "doorbell page scribbled over, polls by call, beside another's traffic" beside 4 -d
 t "connections work afterwards" works_again
 t "nothing is left" leaves_nothing
 run_tests

@@ -10,7 +10,8 @@
 need_pair
 
 FLAPS=20
-[ -z "$QUICK" ] || FLAPS=3
+CROWD=300
+[ -z "$QUICK" ] || { FLAPS=3; CROWD=60; }
 
 port_is() { rdma link show "$1/1" | grep -q "state $2 "; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
@@ -161,6 +162,48 @@ delete_in_use() {
 	return "$status"
 }
 
+# start_crowd ARG...: queue pairs that all have much to send, from B to A. BUSY is their process.
+start_crowd() {
+	[ "${LAB_TOPOLOGY:-}" != two ] || skip "needs both ends in one process"
+	[ -x "$T/many" ] ||
+		gcc -O2 -o "$T/many" "$SELFTESTS/../../tools/bench/many.c" -libverbs || return
+	FIRST=$(received)
+	"$T/many" -q "$CROWD" -g "$GID_B" "$@" "$RB" "$RA" >"$T/client" 2>&1 &
+	BUSY=$!
+	wait_until 30 data_flows && return
+	echo "no data flows; it said:"
+	cat "$T/client"
+	stop "$BUSY"
+	return 1
+}
+
+# Each while all others, and its peer, go on.
+crowd_destroyed() {
+	start_crowd -x -t 2 || return
+	wait_until 60 gone "$BUSY" || { echo "it still runs"; stop "$BUSY"; return 1; }
+	wait "$BUSY" || { cat "$T/client"; return 1; }
+	leaves_nothing
+}
+
+crowd_killed() {
+	start_crowd -t 600 || return
+	kill -KILL "$BUSY"
+	wait_until 60 gone "$BUSY" || { echo "it still runs"; return 1; }
+	wait "$BUSY"
+	leaves_nothing
+}
+
+crowd_without_link() {
+	local status=0
+
+	start_crowd -t 600 || return
+	within 20 rdma link del "$RA" || status=1
+	# Its completion queues are memory that stays: it may wait for what does not come.
+	stop "$BUSY"
+	link_back || { echo "no link again"; return 1; }
+	leaves_nothing && return "$status"
+}
+
 cm_connected() { rdma resource show cm_id 2>/dev/null | grep -q "state CONNECT.*:$RPING_PORT"; }
 
 t "the peer's netdev goes down: given up in time, port events" peer_down
@@ -172,5 +215,9 @@ t "the netdev goes down and up $FLAPS times under librdmacm" flaps
 t "connections work again after flaps" works_again
 t "the link is deleted in use" delete_in_use
 t "connections work again after deletion" works_again
+t "$CROWD queue pairs at work are destroyed" crowd_destroyed
+t "$CROWD queue pairs at work: their process is killed" crowd_killed
+t "$CROWD queue pairs at work: their link is deleted" crowd_without_link
+t "connections work after the crowds" works_again
 t "nothing is left" leaves_nothing
 run_tests

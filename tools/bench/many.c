@@ -4,10 +4,11 @@
  * in this process. All queue pairs share one buffer at each end, so that more
  * of them touch no more memory.
  *
- *	many [-e] [-q QPS] [-s BYTES] [-d DEPTH] [-b BUFFER] [-t SECONDS] -g GID DEV1 DEV2
+ *	many [-ex] [-q QPS] [-s BYTES] [-d DEPTH] [-b BUFFER] [-t SECONDS] -g GID DEV1 DEV2
  *	many -i QPS -g GID DEV1 DEV2
  *
  *	-e	wait for completions by events, not by polling
+ *	-x	destroy the queue pairs in the midst of their work
  *	-i	measure nothing but the memory of so many idle queue pairs
  *
  * Prints "messages a second, those of the slowest queue pair, of the fastest
@@ -49,7 +50,7 @@ struct flow {
 static int gid_index;
 static uint32_t qps = 1, bytes = 65536, depth = 128, seconds = 1;
 static uint32_t buffer_bytes = 1 << 20;
-static int events;
+static int events, cut_off;
 
 static void die(const char *what)
 {
@@ -284,7 +285,7 @@ static void run(struct end *from, const struct end *to)
 		most = flows[i].done > most ? flows[i].done : most;
 	}
 	/* All that was posted comes back before anything is destroyed. */
-	for (i = 0; i < qps; i++) {
+	for (i = 0; i < qps && !cut_off; i++) {
 		while (flows[i].posted) {
 			got = completions(from, wc, now() + 10);
 			if (!got) {
@@ -324,10 +325,13 @@ int main(int argc, char **argv)
 	int idle = 0, opt;
 	uint32_t i;
 
-	while ((opt = getopt(argc, argv, "eq:s:d:b:t:g:i:")) != -1) {
+	while ((opt = getopt(argc, argv, "exq:s:d:b:t:g:i:")) != -1) {
 		switch (opt) {
 		case 'e':
 			events = 1;
+			break;
+		case 'x':
+			cut_off = 1;
 			break;
 		case 'i':
 			idle = 1;
