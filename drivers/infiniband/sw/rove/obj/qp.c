@@ -188,11 +188,11 @@ err_area:
 	return -ENOMEM;
 }
 
-static void destroy_rings(struct rove_qp *qp)
+/* What only the owners of the halves look at. */
+static void free_private(struct rove_qp *qp)
 {
 	kfree(qp->rwqe);
 	kvfree(qp->req.slots);
-	rove_area_put(qp->mem);
 }
 
 /* Both queues empty, indices at zero. Both halves owned, or not visible yet. */
@@ -371,7 +371,8 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	return qp;
 
 err_rings:
-	destroy_rings(qp);
+	free_private(qp);
+	rove_area_put(qp->mem);
 err_free:
 	kfree(qp);
 	return ERR_PTR(err);
@@ -390,7 +391,20 @@ static void free_qp(struct rcu_head *rcu)
 	skb_queue_purge(&qp->req_half.packets);
 	skb_queue_purge(&qp->resp_half.packets);
 	rove_keep_forget(qp);
+	/* Whoever finds it rung looks how much is posted. */
+	rove_area_put(qp->mem);
 	kfree(qp);
+}
+
+/*
+ * Waits for the tasklet. Who finds the QP may have seen that it is not dead, and schedule it
+ * a moment later: not any more after this, since the bit stays set.
+ */
+static void kill_tasklet(struct rove_qp *qp)
+{
+	do {
+		tasklet_kill(&qp->tasklet);
+	} while (test_and_set_bit(TASKLET_STATE_SCHED, &qp->tasklet.state));
 }
 
 /*
@@ -422,13 +436,13 @@ void rove_qp_destroy(struct rove_qp *qp)
 		cpu_relax();
 	rove_absent_cancel(&qp->req_half);
 	rove_absent_cancel(&qp->resp_half);
-	tasklet_kill(&qp->tasklet);
+	kill_tasklet(qp);
 
 	rove_route_drop(&qp->req_half.route);
 	rove_route_drop(&qp->resp_half.route);
 	rdma_destroy_ah_attr(&qp->attr.ah_attr);
 	kfree(qp->resp.saved);
-	destroy_rings(qp);
+	free_private(qp);
 	rove_cq_put(qp->send_cq);
 	rove_cq_put(qp->recv_cq);	/* XRC_TGT: of a work request in hand */
 	call_rcu(&qp->rcu, free_qp);
