@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 need_pair
 
-WAKEUPS=4
+WAKEUPS=5
 [ -z "$QUICK" ] || WAKEUPS=2
 SETTINGS=/sys/class/infiniband/$RA/ports/1/settings
 
@@ -197,17 +197,17 @@ crowded() {
 	skip "calls never follow each other closely enough here"
 }
 
-# wakeups PREFIX...: threads that share a page, and wait each in another way.
+# wakeups OPTION...: threads that share a page, and wait each in another way.
 wakeups() {
 	[ "${LAB_TOPOLOGY:-}" != two ] || skip "needs both ends in one process"
 	[ -x "$T/wakeups" ] ||
 		gcc -O2 -o "$T/wakeups" "$SELFTESTS/wakeups.c" -libverbs -lpthread || return
-	"$@" "$T/wakeups" -t "$WAKEUPS" -s "$RANDOM" -g "$GID_A" -G "$GID_B" "$RA" "$RB"
+	"$T/wakeups" -t "$WAKEUPS" -s "$RANDOM" "$@" -g "$GID_A" -G "$GID_B" "$RA" "$RB"
 }
 
-# Without a CPU for the engine, with one, and with another way each moment.
+# Where the engine goes to sleep at once, where it need not, and in another way each moment.
 nothing_forgotten() {
-	with engine_cpus 0 wakeups taskset -c 0 && wakeups env && switched wakeups env
+	with engine_cpus 0 wakeups -T 2 -q 40 && wakeups -T 3 -q 12 && switched wakeups -T 3 -q 12
 }
 
 # switched COMMAND...: who sees what is posted changes meanwhile.
