@@ -22,13 +22,25 @@ perftest() {
 		-- "$tool" -F -d "$RB" -x "$GID_B" "$@" "$IP_A" && has_results 1
 }
 
-# over_cm TOOL OPTION...: connected by librdmacm.
+# over_cm TOOL OPTION...: connected by librdmacm. The tools crash when their second connection
+# comes before the server listens again: their own race, which is no reason to give up.
 over_cm() {
-	local tool=$1
+	local tool=$1 i
 	shift
 
-	pair -t "$LONG" -r "cm:$PERFTEST_PORT" -- "$tool" -F -d "$RA" -R "$@" \
-		-- "$tool" -F -d "$RB" -R "$@" "$IP_A" && has_results 1
+	for i in {1..5}; do
+		pair -t "$LONG" -r "cm:$PERFTEST_PORT" -- "$tool" -F -d "$RA" -R "$@" \
+			-- "$tool" -F -d "$RB" -R "$@" "$IP_A" && has_results 1 && return
+		grep -q 'RDMA_CM_EVENT_REJECTED; error: 8' "$T/client" || return
+		echo "try $i: the server did not listen"
+	done
+	return 1
+}
+
+# over_uc TOOL OPTION...: waits for all that was sent, and between two hosts some may be lost.
+over_uc() {
+	[ "${LAB_TOPOLOGY:-}" = two ] && skip "what is lost is not sent again"
+	perftest "$@"
 }
 
 # all_sizes TOOL OPTION...: from 2 bytes to 8 MiB.
@@ -135,8 +147,8 @@ t "ib_write_bw, one completion for each" perftest ib_write_bw -Q 1 -n "$ITERATIO
 t "ib_send_bw -c UD" perftest ib_send_bw -c UD -s 2048 -n "$ITERATIONS"
 t "ib_send_lat -c UD" perftest ib_send_lat -c UD -s 2048 -n "$ITERATIONS"
 for tool in ib_write_bw ib_send_bw ib_write_lat ib_send_lat; do
-	t "$tool -c UC" perftest "$tool" -c UC -n "$ITERATIONS"
-	t "$tool -c UC, 8 bytes" perftest "$tool" -c UC -s 8 -n "$ITERATIONS"
+	t "$tool -c UC" over_uc "$tool" -c UC -n "$ITERATIONS"
+	t "$tool -c UC, 8 bytes" over_uc "$tool" -c UC -s 8 -n "$ITERATIONS"
 done
 t "ib_send_lat -c UD -e" perftest ib_send_lat -c UD -e -s 64 -n "$ITERATIONS"
 for tool in ib_write_bw ib_read_bw ib_send_bw ib_atomic_bw; do

@@ -98,7 +98,7 @@ size {
 	next
 }
 
-$0 ~ FAULT && $0 !~ /lab: |FAULT_INJECTION/ {
+$0 ~ FAULT && $0 !~ /lab: |FAULT_INJECTION|traps: .* general protection fault ip:/ {
 	report[++size] = $0
 	locking = ($0 ~ LOCKING)
 }
