@@ -104,6 +104,17 @@ class Driver:
         finally:
             change(MTU)
 
+    @staticmethod
+    @contextlib.contextmanager
+    def busy_cpu():
+        """Within it the last CPU has something else to do."""
+        last = str(os.cpu_count() - 1)
+        with subprocess.Popen(["taskset", "-c", last, "sh", "-c", "while :; do :; done"]) as process:
+            try:
+                yield
+            finally:
+                process.kill()
+
     @contextlib.contextmanager
     def same_host(self):
         """Within it programs run at one end only, between its link and itself."""

@@ -57,6 +57,12 @@ def one_host(measure):
     return within(lambda driver: driver.same_host(), measure)
 
 
+def busy(measure):
+    """While another program has the second CPU: with both idle a system call of the guest
+    takes tens of microseconds, since the machine has to wake up for it."""
+    return within(lambda driver: driver.busy_cpu(), measure)
+
+
 def bandwidth(name, text, tool, size, **more):
     """Of one queue pair."""
     return Figure([Row(name, "MiB/s", text)], lambda driver: [driver.mib(tool, size)], **more)
@@ -111,6 +117,8 @@ FIGURES = [
     latency("send_lat_e", "SEND 64 bytes, events", "ib_send_lat", "-e",
             limits={"send_lat_e": "wake"}),
     latency("read_lat_e", "READ 64 bytes, events", "ib_read_lat", "-e"),
+    latency("read_lat_e_busy", "READ 64 bytes, events, other CPU busy", "ib_read_lat", "-e",
+            wrap=busy),
     Figure([Row("host_bw", "MiB/s", "same host: WRITE 1 MiB")],
            one_host(lambda driver: [driver.mib("ib_write_bw", BUFFER)]),
            limits={"host_bw": "memcpy"}),

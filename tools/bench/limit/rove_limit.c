@@ -11,7 +11,8 @@
  *			and copied out, everything on one CPU
  *	trains_1024	the same with packets of 1024 bytes
  *	echo		nanoseconds one way of a small packet, softirq to softirq
- *	memcpy		bytes a second of copies of 1 MiB between hot buffers
+ *	memcpy		bytes a second of copies of 1 MiB between hot buffers, which are single
+ *			pages, as those of a process are
  *
  * and offers them as read-only parameters. /dev/rove_limit is a page with two
  * words; while it is open a thread copies the first one to the second one (the
@@ -41,6 +42,7 @@
 
 #define PORT		4790	/* rove's is the next one */
 #define BUF_BYTES	SZ_1M
+#define BUF_PAGES	(BUF_BYTES / PAGE_SIZE)
 #define PAGE_BYTES	SZ_64K
 #define TRAIN_BYTES	65000	/* with headers less than 64 KiB */
 #define POOL_PAGES	32
@@ -82,6 +84,7 @@ struct side {
 /* 0 is the side of whoever loads the module; bytes go from there to 1. */
 static struct side sides[2];
 static u8 *from, *to;
+static struct page *from_pages[BUF_PAGES], *to_pages[BUF_PAGES];
 static struct page *pool[POOL_PAGES];
 static u32 pool_at;
 static u64 arrived;		/* bytes of payload whose CRC was right */
@@ -269,10 +272,12 @@ static void measure_memcpy(void)
 {
 	ktime_t begin = ktime_get();
 	u64 bytes = 0;
+	u32 i;
 
 	while (ktime_ms_delta(ktime_get(), begin) < RUN_MS) {
-		memcpy(to, from, BUF_BYTES);
-		barrier_data(to);
+		for (i = 0; i < BUF_PAGES; i++)
+			memcpy(page_address(to_pages[i]), page_address(from_pages[i]), PAGE_SIZE);
+		barrier();
 		bytes += BUF_BYTES;
 		cond_resched();
 	}
@@ -365,6 +370,12 @@ static int get_memory(void)
 		if (!pool[i])
 			return -ENOMEM;
 	}
+	for (i = 0; i < BUF_PAGES; i++) {
+		from_pages[i] = alloc_page(GFP_KERNEL | __GFP_MOVABLE | __GFP_ZERO);
+		to_pages[i] = alloc_page(GFP_KERNEL | __GFP_MOVABLE | __GFP_ZERO);
+		if (!from_pages[i] || !to_pages[i])
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -375,6 +386,12 @@ static void put_memory(void)
 	for (i = 0; i < POOL_PAGES; i++) {
 		if (pool[i])
 			put_page(pool[i]);
+	}
+	for (i = 0; i < BUF_PAGES; i++) {
+		if (from_pages[i])
+			put_page(from_pages[i]);
+		if (to_pages[i])
+			put_page(to_pages[i]);
 	}
 	free_page((ulong)doorbell);
 	kfree(to);
