@@ -200,6 +200,7 @@ static bool must_lend_cpu(struct rove_cq *cq)
 static void lend_cpu(struct rove_cq *cq)
 {
 	u32 patience = READ_ONCE(cq->patience);
+	int saved_errno = errno;
 	struct ibv_wc none;
 
 	if (ibv_cmd_poll_cq(&cq->vcq.cq, 1, &none) < 0)
@@ -207,6 +208,7 @@ static void lend_cpu(struct rove_cq *cq)
 	else
 		patience = PATIENCE_MIN;
 	WRITE_ONCE(cq->patience, patience);
+	errno = saved_errno;
 }
 
 int rove_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)

@@ -567,7 +567,9 @@ TEST(polls_in_vain_lend_the_cpu)
 
 	/* Less and less often while it is not wanted, then as before. */
 	fake.poll_err = EAGAIN;
+	errno = 0;
 	n = patience(cq);
+	CHECK_EQ(errno, 0);
 	CHECK(n <= first);
 	for (i = 2; i <= 65536 / first; i *= 2)
 		CHECK_EQ(patience(cq), i * first);
