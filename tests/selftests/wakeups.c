@@ -248,7 +248,7 @@ static void tell_forgotten(const struct thread *t, enum wait how)
 
 	for (i = 0; i < n_qps; i++)
 		n += memory[t->first + i] != t->count[i];
-	fprintf(stderr, "wakeups: thread %td waits by %s: %u queue pairs have not written after %u s\n",
+	fprintf(stderr, "wakeups: thread %td waits by %s: %u queue pairs have not written after %d s\n",
 		t - threads, wait_names[how], n, FORGOTTEN);
 	exit(1);
 }

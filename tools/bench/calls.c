@@ -69,15 +69,18 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+#define WAKES	20000
+
 /* Each sleeps until the other one writes. Less than 0 if that cannot be. */
-static double wakes(int count)
+static double wakes(void)
 {
-	double *took = calloc(count, sizeof(*took)), begin;
+	static double took[WAKES];
 	int there[2], back[2], i;
+	double begin;
 	pid_t child;
 	char c = 0;
 
-	if (!took || pipe(there) || pipe(back))
+	if (pipe(there) || pipe(back))
 		return -1;
 	child = fork();
 	if (child < 0)
@@ -88,7 +91,7 @@ static double wakes(int count)
 			;
 		_exit(0);
 	}
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < WAKES; i++) {
 		begin = now_us();
 		if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
 			return -1;
@@ -96,8 +99,8 @@ static double wakes(int count)
 	}
 	close(there[1]);
 	waitpid(child, NULL, 0);
-	qsort(took, count, sizeof(*took), ascending);
-	return took[count / 2] / 2;
+	qsort(took, WAKES, sizeof(*took), ascending);
+	return took[WAKES / 2] / 2;
 }
 
 int main(int argc, char **argv)
@@ -109,9 +112,9 @@ int main(int argc, char **argv)
 	else if (argc == 2 && !strcmp(argv[1], "doorbell"))
 		us = doorbells(200000);
 	else if (argc == 2 && !strcmp(argv[1], "wake"))
-		us = wakes(20000);
+		us = wakes();
 	if (us < 0) {
-		fprintf(stderr, "usage: calls syscall | doorbell (with rove_limit loaded) | wake\n");
+		fprintf(stderr, "usage: calls syscall | doorbell | wake\n");
 		return 1;
 	}
 	printf("%.3f\n", us);
