@@ -116,8 +116,11 @@ def wait_until(condition, seconds=5):
 
 
 def counter(device, name):
-    """Of the port's statistics."""
-    with open(f"/sys/class/infiniband/{device}/ports/1/hw_counters/{name}", encoding="ascii") as f:
+    """Of the port's statistics: as it is, and not as it was some milliseconds ago."""
+    folder = f"/sys/class/infiniband/{device}/ports/1/hw_counters"
+    with open(f"{folder}/lifespan", "w", encoding="ascii") as f:
+        f.write("0")
+    with open(f"{folder}/{name}", encoding="ascii") as f:
         return int(f.read())
 
 
