@@ -6,7 +6,6 @@ the GRH area, keys, address handles, errors and the way back from them."""
 import errno
 import ipaddress
 import os
-import re
 import struct
 import subprocess
 import time
@@ -35,12 +34,10 @@ test = ends.tester(TESTS)
 
 def counter(end, name):
     """A statistic of the link."""
-    text = subprocess.run(["rdma", "statistic", "show", "link", f"{end.ctx.name}/1"],
-                          capture_output=True, text=True, check=True).stdout
-    found = re.search(rf"\b{name} (\d+)", text)
-    if not found:
-        raise Skip(f"no counter {name}")
-    return int(found[1])
+    try:
+        return ends.counter(end.ctx.name, name)
+    except FileNotFoundError as missing:
+        raise Skip(f"no counter {name}") from missing
 
 
 def settled(end):
