@@ -165,11 +165,14 @@ static void fill_wc(struct ibv_wc *wc, const struct rove_cqe *cqe)
 	};
 }
 
-static bool is_rung(const struct rove_db_page *db)
+/* Something was posted that waits for who polls. */
+static bool is_left_to_polls(const struct rove_db_page *db)
 {
 	u64 rung = 0;
 	u32 i;
 
+	if (READ_ONCE(db->need_wakeup) != ROVE_DB_AT_POLL)
+		return false;
 	for (i = 0; i < ARRAY_SIZE(db->summary); i++)
 		rung |= READ_ONCE(db->summary[i]);
 	return rung;
@@ -184,11 +187,10 @@ static bool is_rung(const struct rove_db_page *db)
 static bool must_lend_cpu(struct rove_cq *cq)
 {
 	const struct rove_db_page *db = to_rove_ctx(cq->vcq.cq.context)->db;
-	u32 wakeup = READ_ONCE(db->need_wakeup);
 
-	if (likely(wakeup == ROVE_DB_NEVER))
+	if (likely(READ_ONCE(db->need_wakeup) == ROVE_DB_NEVER))
 		return false;
-	if (wakeup == ROVE_DB_AT_POLL && is_rung(db))
+	if (is_left_to_polls(db))
 		return true;
 	if (++cq->vain < READ_ONCE(cq->patience))
 		return false;
@@ -233,13 +235,12 @@ int rove_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 /* With a lock of its own: users arm between ibv_start_poll() and ibv_end_poll() too. */
 int rove_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
-	const struct rove_db_page *db = to_rove_ctx(ibcq->context)->db;
 	struct rove_cq *cq = to_rove_cq(ibcq);
 
 	pthread_spin_lock(&cq->arm_lock);
 	rove_cq_ring_arm(&cq->arm_ring, solicited_only);
 	pthread_spin_unlock(&cq->arm_lock);
-	if (READ_ONCE(db->need_wakeup) == ROVE_DB_AT_POLL && is_rung(db))
+	if (is_left_to_polls(to_rove_ctx(ibcq->context)->db))
 		lend_cpu(cq);
 	return 0;
 }

@@ -85,7 +85,7 @@ static int register_dev(struct rove_dev *dev, const char *name)
 	ib->phys_port_cnt = 1;
 	ib->num_comp_vectors = num_possible_cpus();
 	addrconf_addr_eui48((u8 *)&ib->node_guid, dev->ndev->dev_addr);
-	/* The kick is a post_send call with an empty list. */
+	/* The kick is a post_send call with an empty list; who polls in vain lends its CPU. */
 	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 			       BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ);
 

@@ -120,7 +120,7 @@ static bool hand_over(struct rove_engine *e, struct rove_uctx *u)
 
 /*
  * What was rung before the posters knew that they have to kick. Others want this CPU: if
- * it is much, those who polls, and a timer, go on with it.
+ * it is much, those who poll, and a timer, go on with it.
  */
 static void look_once_more(struct rove_engine *e)
 {
@@ -134,6 +134,11 @@ static void look_once_more(struct rove_engine *e)
 	mutex_unlock(&e->lock);
 }
 
+static u32 wakeup(bool asleep)
+{
+	return asleep ? ROVE_DB_AT_POST : ROVE_DB_NEVER;
+}
+
 static void tell_posters(struct rove_engine *e, bool asleep)
 {
 	struct rove_uctx *u;
@@ -141,7 +146,7 @@ static void tell_posters(struct rove_engine *e, bool asleep)
 	mutex_lock(&e->lock);
 	WRITE_ONCE(e->asleep, asleep);
 	list_for_each_entry(u, &e->contexts, engine_node)
-		WRITE_ONCE(u->db->need_wakeup, asleep ? ROVE_DB_AT_POST : ROVE_DB_NEVER);
+		WRITE_ONCE(u->db->need_wakeup, wakeup(asleep));
 	mutex_unlock(&e->lock);
 	smp_mb();	/* (A) */
 }
@@ -350,8 +355,7 @@ void rove_engine_cpus(struct rove_engine *e, struct cpumask *cpus)
 void rove_engine_add(struct rove_engine *e, struct rove_uctx *u)
 {
 	mutex_lock(&e->lock);
-	WRITE_ONCE(u->db->need_wakeup,
-		   READ_ONCE(e->asleep) ? ROVE_DB_AT_POST : ROVE_DB_NEVER);
+	WRITE_ONCE(u->db->need_wakeup, wakeup(READ_ONCE(e->asleep)));
 	list_add_tail(&u->engine_node, &e->contexts);
 	mutex_unlock(&e->lock);
 }

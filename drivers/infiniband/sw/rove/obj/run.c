@@ -400,12 +400,6 @@ bool rove_run_doorbell(struct rove_qp *qp, bool last)
 	return !last;
 }
 
-bool rove_run_polled(struct rove_qp *qp)
-{
-	set_bit(ROVE_WORK_POST, &qp->req_half.work);
-	return run_here(qp, ROVE_STAT_DOORBELLS);
-}
-
 void rove_run_posted(struct rove_qp *qp)
 {
 	set_bit(ROVE_WORK_POST, &qp->req_half.work);

@@ -16,16 +16,14 @@ struct rove_rxpkt;
 void rove_run_kick(struct rove_qp *qp);
 
 /*
- * The engine found the QP's doorbell rung. Process context, RCU held. True: its time
- * was up before all was done, so call it again; never if this is the @last call.
+ * The engine, or who polls in its place, found the QP's doorbell rung. Process context, RCU
+ * held. True: its time was up before all was done, so call it again; never if this is the
+ * @last call.
  */
 bool rove_run_doorbell(struct rove_qp *qp, bool last);
 
 /* One request at a time, and its owner sleeps until it is done. A hint, as above. */
 bool rove_run_had_better_kick(struct rove_qp *qp);
-
-/* A user who polls found it so. Process context, RCU held. True: call it again. */
-bool rove_run_polled(struct rove_qp *qp);
 
 /* Something was posted by the kernel; any context: runs from a tasklet. */
 void rove_run_posted(struct rove_qp *qp);

@@ -204,7 +204,7 @@ static enum rove_rung poll_qp(struct rove_qp *qp, void *arg)
 	if (!*room || need_resched())
 		return ROVE_RUNG_STOP;
 	--*room;
-	return qp && rove_run_polled(qp) ? ROVE_RUNG_AGAIN : ROVE_RUNG_DONE;
+	return qp && rove_run_doorbell(qp, false) ? ROVE_RUNG_AGAIN : ROVE_RUNG_DONE;
 }
 
 /* The engine may have gone to sleep, or the timer have ended, while it was not rung. */
