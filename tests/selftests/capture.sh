@@ -33,6 +33,7 @@ captured() {
 	shift
 
 	split_trains off || return
+	: >"$T/tcpdump"
 	"${AT_A[@]}" timeout "$((LIMIT * 4))" tcpdump -i "$EA" -s 0 -B 65536 -U \
 		--immediate-mode -w "$file" udp port 4791 2>"$T/tcpdump" &
 	tap=$!

@@ -377,6 +377,8 @@ start_server() {
 	local ready=$1 limit=$2
 	shift 2
 
+	# Before the job: what the last server said must not be taken for this one's.
+	: >"$T/server"
 	"${AT_A[@]}" timeout -k 2 "$limit" "$@" >"$T/server" 2>&1 &
 	SERVER=$!
 	if ! wait_until 10 server_is_up "$ready" || ! kill -0 "$SERVER" 2>/dev/null; then

@@ -59,6 +59,7 @@ b_up() {
 peer_down() {
 	local status=0 watch
 
+	: >"$T/events"
 	"${AT_B[@]}" timeout "$((LIMIT * 2))" stdbuf -oL ibv_asyncwatch -d "$RB" >"$T/events" 2>&1 &
 	watch=$!
 	start_writer || return

@@ -63,6 +63,8 @@ moved() {
 
 	wait_until 10 have_gids || return
 
+	: >"$T/events"
+	: >"$T/held"
 	"${AT_A[@]}" timeout "$((LIMIT * 2))" stdbuf -oL ibv_asyncwatch -d "$RA" >"$T/events" 2>&1 &
 	watch=$!
 	"${AT_A[@]}" timeout "$((LIMIT * 2))" stdbuf -oL ibv_rc_pingpong -d "$RA" -g "$GID_A" >"$T/held" 2>&1 &

@@ -118,6 +118,7 @@ apart() {
 checksums() {
 	local wanted=$1 dump
 
+	: >"$T/tcpdump"
 	"${AT_B[@]}" timeout 30 tcpdump -ni "$EB" -s 128 -c 20 -w "$T/dump" "src $IP_A and udp port 4791" \
 		2>"$T/tcpdump" &
 	dump=$!
