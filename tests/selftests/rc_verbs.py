@@ -1121,6 +1121,42 @@ def abort(_, x, y):
     same(dst.get(), pattern(8), "memory")
 
 
+@test("turns: an ACK goes with the answer, or by itself")
+def turns(_, x, y):
+    """The ends take turns until the ACKs of both go along; then only one sends."""
+    if not (x.is_rove and y.is_rove):
+        raise Skip("the other end is no rove")
+
+    def count(name):
+        return sum(ends.counter(end.ctx.name, name) for end in (x, y))
+
+    outbox, inbox = x.memory(64), y.memory(64)
+    along, late, resent = count("acks_along"), count("acks_late"), count("retransmits")
+    for i in range(3000):
+        for end, memory in ((x, outbox), (y, inbox)):
+            end.recv(i, [memory.sge(32)])
+        x.send(i, SEND, [outbox.sge(32, 32)])
+        y.received_well([i])
+        y.send(i, SEND, [inbox.sge(32, 32)])
+        if i:
+            # Only what x sent after it acknowledges it.
+            y.sent_well([i - 1])
+        x.received_well([i])
+        x.sent_well([i])
+        if count("acks_along") >= along + 20:
+            break
+    else:
+        raise Skip("nobody answers soon enough here")
+    y.sent_well([i])
+    for i in range(20):
+        y.recv(i, [inbox.sge()])
+        x.send(i, SEND, [outbox.sge()])
+        y.received_well([i])
+        x.sent_well([i])
+    check(count("acks_late") > late, "no ACK waited in vain")
+    equal(count("retransmits"), resent, "sent again")
+
+
 @test("reads at once: never more than agreed on", rd_atomic=1, dest_rd_atomic=1)
 def few_reads(_, x, y):
     """All of them succeed nevertheless."""

@@ -149,6 +149,10 @@ static const char *own_name(enum rove_stat i)
 		return "watches";
 	case ROVE_STAT_CQ_OVERFLOW:
 		return "cq_overflow";
+	case ROVE_STAT_ACKS_ALONG:
+		return "acks_along";
+	case ROVE_STAT_ACKS_LATE:
+		return "acks_late";
 	case ROVE_STAT_PAGE_FAULTS:
 		return "page_faults";
 	case ROVE_STAT_PAGE_INVALIDATIONS:

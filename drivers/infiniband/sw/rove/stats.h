@@ -21,6 +21,8 @@ enum rove_stat {
 	ROVE_STAT_WAKEUPS,		/* of the engine */
 	ROVE_STAT_WATCHES,		/* a timer found work in its place */
 	ROVE_STAT_CQ_OVERFLOW,
+	ROVE_STAT_ACKS_ALONG,		/* in a train of the other half, */
+	ROVE_STAT_ACKS_LATE,		/* after they waited for one in vain */
 	ROVE_STAT_PAGE_FAULTS,		/* of regions with on-demand paging: fetched, */
 	ROVE_STAT_PAGE_INVALIDATIONS,	/* taken away by the memory manager, */
 	ROVE_STAT_PAGE_PREFETCHES,	/* asked for by the user */

@@ -81,6 +81,13 @@ void rove_train_cancel(struct rove_train *t);
  */
 int rove_train_flush(struct rove_train *t);
 
+/* One more packet of @len bytes, BTH to ICRC, goes into the open train. */
+static inline bool rove_train_takes(const struct rove_train *t, u32 len)
+{
+	return t->count && !t->closed && t->count < t->max_count && len <= t->piece &&
+	       len <= t->max_used - t->used && len <= t->room;
+}
+
 /* One more packet of the same length would go into another train. */
 static inline bool rove_train_is_full(const struct rove_train *t)
 {

@@ -276,14 +276,14 @@ void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solic
 	spin_unlock(&cq->lock);
 }
 
-bool rove_cq_is_armed(struct rove_cq *cq)
+bool rove_cq_is_awaited(struct rove_cq *cq)
 {
-	bool armed;
+	bool awaited;
 
 	spin_lock_bh(&cq->lock);
-	armed = rove_cq_ring_is_armed(&cq->ring);
+	awaited = cq->wanted || rove_cq_ring_is_armed(&cq->ring);
 	spin_unlock_bh(&cq->lock);
-	return armed;
+	return awaited;
 }
 
 bool rove_cq_poll(struct rove_cq *cq, struct rove_cqe *cqe)

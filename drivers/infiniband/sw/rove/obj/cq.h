@@ -92,8 +92,11 @@ void rove_cq_put(struct rove_cq *cq);	/* NULL is fine */
  */
 void rove_cq_complete(struct rove_cq *cq, const struct rove_cqe *cqe, bool solicited);
 
-/* Somebody means to sleep until the next completion. A hint. Process context. */
-bool rove_cq_is_armed(struct rove_cq *cq);
+/*
+ * Somebody means to sleep until the next completion, or is about to be told of one. A
+ * hint. Not from interrupts.
+ */
+bool rove_cq_is_awaited(struct rove_cq *cq);
 
 /* ib_poll_cq() and ib_req_notify_cq() of kernel CQs; any context. */
 bool rove_cq_poll(struct rove_cq *cq, struct rove_cqe *cqe);

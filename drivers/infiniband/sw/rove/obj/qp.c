@@ -352,6 +352,7 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	init_half(&qp->resp_half, qp);
 	__skb_queue_head_init(&qp->kept);
 	hrtimer_setup(&qp->timer, rove_run_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&qp->ack_timer, rove_run_ack_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	tasklet_setup(&qp->tasklet, rove_run_tasklet);
 	INIT_CSD(&qp->hand_over, rove_run_handed, qp);
 
@@ -431,6 +432,7 @@ void rove_qp_destroy(struct rove_qp *qp)
 	mutex_unlock(&qp->mutex);
 
 	hrtimer_cancel(&qp->timer);
+	hrtimer_cancel(&qp->ack_timer);
 	/* Nobody hands it over any more; an interrupt may be on its way. */
 	while (smp_load_acquire(&qp->handed))
 		cpu_relax();
@@ -643,6 +645,7 @@ static void apply_state(struct rove_qp *qp, enum ib_qp_state from, enum ib_qp_st
 		rove_absent_forget(&qp->resp_half);
 		rove_req_reset(&qp->req);
 		rove_resp_reset(&qp->resp);
+		qp->prompt = (struct rove_prompt){};
 		rove_keep_forget(qp);
 		reset_rings(qp);
 		qp->last_wqe_told = false;

@@ -14,6 +14,7 @@
 #include "../mem/mr.h"
 #include "../mem/odp.h"
 #include "../proto/req.h"
+#include "../proto/prompt.h"
 #include "../proto/resp.h"
 #include "../ring/ring.h"
 #include "../ring/wqe.h"
@@ -90,7 +91,7 @@ struct rove_qp {
 
 	struct task_struct *here;	/* thread in run_here(); a hint, never followed */
 	int tx_cpu;			/* what is in flight was sent from there, */
-	u64 tx_time;			/* ns; the last of it */
+	u64 tx_time;			/* ns; the last of it. The responder half looks, too */
 	call_single_data_t hand_over;	/* to tx_cpu */
 	bool handed;			/* and that is on its way */
 
@@ -100,6 +101,9 @@ struct rove_qp {
 	struct rove_ring rq;		/* consumer side */
 	struct rove_rwqe *rwqe;		/* held receive WQE */
 	bool called;			/* the last request came by samehost */
+	struct rove_prompt prompt;	/* an ACK that waits for the requester half; */
+	struct hrtimer ack_timer;	/* not for ever. It is on: */
+	u32 ack_timed;
 	struct sk_buff_head kept;	/* requests that came too early: obj/keep.c */
 	u32 kept_bytes;			/* of memory */
 	struct ib_pd *recv_pd;		/* what its SGEs are checked against, */

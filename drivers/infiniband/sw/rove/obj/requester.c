@@ -14,9 +14,12 @@
 #include "ah.h"
 #include "batch.h"
 #include "cq.h"
+#include "half.h"
 #include "note.h"
 #include "requester.h"
+#include "responder.h"
 #include "round.h"
+#include "run.h"
 #include "samehost.h"
 
 /* After this no packet waits in the queues of a CPU, ns. */
@@ -269,6 +272,56 @@ static bool req_send_samehost(struct rove_qp *qp, bool *more, u64 now)
 	return peer;
 }
 
+/* An ACK of the responder half that goes along. */
+struct rider {
+	struct rove_seg ack;
+	bool rides;			/* it is in the train */
+	bool owned;			/* the responder half is, until the train has left */
+};
+
+/*
+ * What is sent may be what an ACK waits for: then it is the last and the shortest of the
+ * train, which it closes.
+ */
+static void rider_boards(struct rove_qp *qp, struct rove_batch *b, struct rider *r)
+{
+	const struct rove_seg *lost;
+
+	r->rides = false;
+	r->owned = false;
+	smp_mb();	/* pairs with the responder's: an ACK waits, or tx_time was seen */
+	if (likely(!READ_ONCE(qp->prompt.since)))
+		return;
+	/* Its owner sends it when it is told to look again. */
+	r->owned = rove_half_own(&qp->resp_half);
+	if (!r->owned || qp->resp_half.paused || !rove_resp_owes_ack(&qp->resp) ||
+	    !rove_batch_takes(b, rove_opcode_info[ROVE_OP_ACK].hlen + ROVE_ICRC_LEN))
+		return;
+	rove_resp_next(&qp->resp, &r->ack);
+	if (WARN_ON_ONCE(rove_batch_add(qp, b, &r->ack, rove_responder_fill, &lost)))
+		rove_resp_seg_dropped(&qp->resp, &r->ack);
+	else
+		r->rides = true;
+}
+
+/* @err: of the train. What did not go along goes by itself. */
+static void rider_leaves(struct rove_qp *qp, const struct rider *r, int err, u64 now)
+{
+	if (likely(!r->owned))
+		return;
+	if (r->rides) {
+		rove_prompt_sent(&qp->prompt);
+		if (unlikely(err))
+			rove_resp_seg_dropped(&qp->resp, &r->ack);
+		else
+			rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_ACKS_ALONG, 1);
+		rove_responder_settle(qp, now);
+	} else {
+		rove_responder_finish(qp, now);
+	}
+	rove_run_leave(qp, &qp->resp_half);
+}
+
 /* Return: true when the budget ran out first. */
 static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 {
@@ -276,6 +329,7 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	struct rove_seg seg;
 	bool more = true;
 	struct rove_batch b;
+	struct rider rider;
 	int ret = 0;
 
 	if (!rove_req_has_more(&qp->req) && !rove_req_in_flight(&qp->req))
@@ -327,8 +381,10 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 		more = false;
 	}
 	if (!ret) {
+		rider_boards(qp, &b, &rider);
 		lost = &b.first;
 		ret = rove_batch_flush(qp, &b);
+		rider_leaves(qp, &rider, ret, now);
 	}
 	if (unlikely(ret)) {
 		rove_req_seg_dropped(&qp->req, lost, now);

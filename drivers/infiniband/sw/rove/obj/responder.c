@@ -463,5 +463,6 @@ void rove_responder_finish(struct rove_qp *qp, u64 now)
 {
 	if (!qp->resp_half.paused && resp_send(qp))
 		set_bit(ROVE_WORK_MORE, &qp->resp_half.work);
+	rove_prompt_sent(&qp->prompt);
 	rove_responder_settle(qp, now);
 }

@@ -152,9 +152,9 @@ static void run_kept(struct rove_qp *qp, u64 now)
 	}
 }
 
-/* Executes the current packet and those behind it as long as they are for @h. */
+/* Executes the current packet and those behind it as long as they are for @h: @count. */
 static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_rxpkt *rx,
-			   u32 dqpn, u64 now)
+			   u32 dqpn, u64 now, u32 *count)
 {
 	u32 packets = 0, bytes = 0, total;
 	bool request = h == &qp->resp_half, more;
@@ -176,6 +176,7 @@ static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_
 
 	rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_RX_PACKETS, packets);
 	rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_RX_BYTES, bytes);
+	*count = packets;
 	return more;
 }
 
@@ -185,6 +186,7 @@ static void run_deferred(struct rove_qp *qp, struct rove_half *h, u64 now)
 	struct rove_rxpkt rx;
 	struct sk_buff *skb;
 	struct deferred d;
+	u32 count;
 
 	if (h == &qp->resp_half && unlikely(!skb_queue_empty(&qp->kept)))
 		run_kept(qp, now);
@@ -197,7 +199,7 @@ static void run_deferred(struct rove_qp *qp, struct rove_half *h, u64 now)
 			rx.end = d.end;
 			rx.index = d.index;
 			if (rove_rxpkt_read(&rx) == ROVE_DROP_NONE)
-				run_packets_of(qp, h, &rx, rx.pkt.dqpn, now);
+				run_packets_of(qp, h, &rx, rx.pkt.dqpn, now, &count);
 		}
 		consume_skb(skb);
 	}
@@ -242,6 +244,8 @@ static void resp_turn(struct rove_qp *qp)
 		rove_absent_forget(&qp->resp_half);
 		rove_resp_error(&qp->resp);
 	}
+	if (rove_prompt_late(&qp->prompt, now))
+		rove_stat_add(READ_ONCE(qp->stats), ROVE_STAT_ACKS_LATE, 1);
 	rove_responder_finish(qp, now);
 	if (work & BIT(ROVE_WORK_PEER))
 		rove_samehost_call(qp);
@@ -283,29 +287,63 @@ void rove_run_leave(struct rove_qp *qp, struct rove_half *h)
 		go_on(qp);
 }
 
-/*
- * What came in was taken. The trains behind it, which the stack holds already, get one ACK
- * with it: the tasklet comes when the softirq has seen them all.
- */
-static void answer(struct rove_qp *qp, u64 now)
+/* Who is going to sleep is woken from its own CPU sooner than by the engine's. */
+static bool is_awaited(struct rove_qp *qp)
 {
-	if (in_serving_softirq() && rove_resp_owes_ack(&qp->resp)) {
-		rove_responder_settle(qp, now);
-		rove_note_work(qp);
-	} else {
-		rove_responder_finish(qp, now);
+	return (qp->send_cq && rove_cq_is_awaited(qp->send_cq)) ||
+	       (qp->recv_cq && rove_cq_is_awaited(qp->recv_cq));
+}
+
+/*
+ * A request came by itself: will the requester half send something soon, so that the ACK
+ * can go with it? Who sleeps until something comes does not answer so soon, and had better
+ * be told early that what it sent is done.
+ */
+static bool ack_waits(struct rove_qp *qp, u64 now)
+{
+	if (!rove_prompt_alone(&qp->prompt, now, READ_ONCE(qp->tx_time)))
+		return false;
+	smp_mb();	/* pairs with the requester's, between tx_time and its look for an ACK */
+	if (READ_ONCE(qp->tx_time) > now || is_awaited(qp)) {
+		rove_prompt_sent(&qp->prompt);
+		return false;
 	}
+	/* It is not stopped when the ACK goes, and sees to the next one then. */
+	if (!xchg(&qp->ack_timed, 1))
+		hrtimer_start(&qp->ack_timer, ns_to_ktime(ROVE_PROMPT_WAIT_NS),
+			      HRTIMER_MODE_REL_SOFT);
+	return true;
+}
+
+/*
+ * What came in, @count packets, was taken. The trains behind it, which the stack holds
+ * already, get one ACK with it: the tasklet comes when the softirq has seen them all.
+ */
+static void answer(struct rove_qp *qp, u32 count, u64 now)
+{
+	if (!in_serving_softirq() || !rove_resp_owes_ack(&qp->resp)) {
+		rove_responder_finish(qp, now);
+		return;
+	}
+	rove_responder_settle(qp, now);
+	if (count > 1)
+		rove_prompt_crowd(&qp->prompt);
+	else if (ack_waits(qp, now))
+		return;
+	rove_note_work(qp);
 }
 
 bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 {
 	u32 dqpn = rx->pkt.dqpn;
 	struct rove_half *h;
+	u32 count;
 	bool more;
 	u64 now;
 
 	do {
 		h = packet_half(qp, rx);
+		count = 0;
 		if (unlikely(!h || READ_ONCE(qp->dead))) {
 			rove_note_drop(qp, h ? ROVE_DROP_QPN : ROVE_DROP_TRANSPORT);
 			more = next_packet(qp, rx);
@@ -322,9 +360,9 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 		if (unlikely(h->paused))
 			more = defer_packets(qp, h, rx, dqpn, false);
 		else
-			more = run_packets_of(qp, h, rx, dqpn, now);
+			more = run_packets_of(qp, h, rx, dqpn, now, &count);
 		if (h == &qp->resp_half)
-			answer(qp, now);
+			answer(qp, count, now);
 		else
 			rove_requester_finish(qp, true, now);
 		rove_run_leave(qp, h);
@@ -361,13 +399,6 @@ static bool run_here(struct rove_qp *qp, unsigned int stat)
 			break;
 	}
 	return true;
-}
-
-/* Who is going to sleep is woken from its own CPU sooner than by the engine's. */
-static bool is_awaited(struct rove_qp *qp)
-{
-	return (qp->send_cq && rove_cq_is_armed(qp->send_cq)) ||
-	       (qp->recv_cq && rove_cq_is_armed(qp->recv_cq));
 }
 
 bool rove_run_had_better_kick(struct rove_qp *qp)
@@ -483,6 +514,24 @@ enum hrtimer_restart rove_run_timer(struct hrtimer *timer)
 	set_bit(ROVE_WORK_TIMER, &qp->req_half.work);
 	rove_note_work(qp);
 	return HRTIMER_NORESTART;
+}
+
+enum hrtimer_restart rove_run_ack_timer(struct hrtimer *timer)
+{
+	struct rove_qp *qp = container_of(timer, struct rove_qp, ack_timer);
+	u64 left = rove_prompt_left(&qp->prompt, ktime_get_ns());
+
+	if (left == 1)
+		rove_note_work(qp);
+	if (left <= 1) {
+		WRITE_ONCE(qp->ack_timed, 0);
+		smp_mb();	/* pairs with the responder's: the timer is started, or goes on */
+		left = rove_prompt_left(&qp->prompt, ktime_get_ns());
+		if (left <= 1 || xchg(&qp->ack_timed, 1))
+			return HRTIMER_NORESTART;
+	}
+	hrtimer_forward_now(timer, ns_to_ktime(left));
+	return HRTIMER_RESTART;
 }
 
 void rove_run_lock(struct rove_qp *qp)

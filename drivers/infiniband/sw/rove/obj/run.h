@@ -56,8 +56,9 @@ void rove_run_lock(struct rove_qp *qp);
 /* ...and whatever was left meanwhile is done. */
 void rove_run_unlock(struct rove_qp *qp);
 
-/* Of struct rove_qp: timer, tasklet, and the interrupt that hands it over. */
+/* Of struct rove_qp: timers, tasklet, and the interrupt that hands it over. */
 enum hrtimer_restart rove_run_timer(struct hrtimer *timer);
+enum hrtimer_restart rove_run_ack_timer(struct hrtimer *timer);
 void rove_run_tasklet(struct tasklet_struct *tasklet);
 void rove_run_handed(void *arg);
 
