@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Measure rove, rxe and TCP between two hosts, in the lab's topology two.
+"""Measure rove, rxe, TCP and plain datagrams between two hosts, in the lab's topology two.
 
 The links of one driver at a time are there, on the same netdevs; rounds go over all
 drivers, and of each figure the median is shown. The client is in the other guest. Messages
 are counted for some seconds, since perftest takes its word for the rate of a clock that is
-emulated; latencies are what it says of its typical one.
+emulated; latencies are what it says of its typical one. UDP is what datagrams.c makes of
+sockets: packets as large, no checksum like the ICRC, no acknowledgements.
 """
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -16,10 +18,15 @@ import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 2
-TCP = "TCP"
+TCP, UDP = "TCP", "UDP"
+UDP_PORT = 5555
+# A packet of path MTU 4096 with its headers and ICRC.
+PIECE = 4096 + 16
 # name, unit, text, perftest tool and its options
 METRICS = [
     ("write_bw", "MiB/s", "RDMA WRITE 64 KiB, one QP", "ib_write_bw", ("-s", "65536")),
@@ -85,12 +92,13 @@ class End:
 
 
 def listens(port):
-    """Whether somebody waits for a TCP connection in this host."""
+    """Whether somebody waits for a TCP connection in this host, or for datagrams."""
     tables = ""
-    for name in ("tcp", "tcp6"):
+    for name in ("tcp", "tcp6", "udp"):
         with open(f"/proc/net/{name}", encoding="ascii") as table:
             tables += table.read()
-    return re.search(rf":{port:04X} \S+ 0A ", tables) is not None
+    # A socket of UDP that is connected to its peer has the state of such a connection.
+    return re.search(rf":{port:04X} \S+ 0[A1] ", tables) is not None
 
 
 def pair(server, client, port):
@@ -140,13 +148,13 @@ def measure(ends, metric):
 
 def measure_tcp(ends, metric):
     """What stands for it with TCP, or None."""
-    if metric == "write_bw":
+    if metric[0] == "write_bw":
         out = pair(ends[0].command("env", "TMPDIR=/tmp", "iperf3", "-s", "-1"),
                    ends[1].command("env", "TMPDIR=/tmp", "iperf3", "-c", "10.0.0.1", "-l", "1M",
                                    "-t", str(SECONDS), "-J"),
                    5201)
         return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8 / 2 ** 20
-    if metric == "send_lat":
+    if metric[0] == "send_lat":
         out = pair(ends[0].command("qperf"),
                    ends[1].command("qperf", "10.0.0.1", "-t", str(SECONDS), "-m", "64", "-u", "tcp_lat"),
                    19765)
@@ -155,16 +163,30 @@ def measure_tcp(ends, metric):
     return None
 
 
-def measure_driver(ends, kind, metrics, results):
-    """One round of a driver, or of TCP."""
-    if kind != TCP:
+def measure_udp(program, ends, metric):
+    """What stands for it with datagrams, or None."""
+    server, client = [end.command(program) for end in ends]
+    if metric[0] == "write_bw":
+        return float(pair([*server, "sink", "10.0.0.2"],
+                          [*client, "source", "10.0.0.1", str(SECONDS), str(PIECE)], UDP_PORT))
+    if metric[1] == "us":
+        half = float(pair([*server, "pong", "10.0.0.2"],
+                          [*client, "ping", "10.0.0.1", LATENCY_ROUNDS, "64"], UDP_PORT))
+        # A READ is the whole of one.
+        return 2 * half if metric[0] == "read_lat" else half
+    return None
+
+
+def measure_driver(ends, kind, metrics, results, sockets):
+    """One round of a driver, or of sockets."""
+    if kind not in sockets:
         for end in ends:
             end.delete_link()
         for end in ends:
             end.add_link(kind)
     for metric in metrics:
         try:
-            value = measure_tcp(ends, metric[0]) if kind == TCP else measure(ends, metric)
+            value = sockets.get(kind, measure)(ends, metric)
         except Failed as error:
             # One that fails does not take the others' figures.
             print(f"{kind}, {metric[0]}: {error}", file=sys.stderr)
@@ -204,12 +226,18 @@ def main():
     ends = [End(os.environ["NA"], "ra", "ea"), End(os.environ["NB"], "rb", "eb")]
     for end in ends:
         end.run("ip", "link", "set", end.netdev, "mtu", str(args.mtu))
-    kinds = [*args.drivers, TCP]
+    kinds = [*args.drivers, TCP, UDP]
     results = {kind: {} for kind in kinds}
-    for number in range(args.rounds):
-        for kind in kinds:
-            measure_driver(ends, kind, metrics, results)
-        print(f"round {number + 1} of {args.rounds} done", file=sys.stderr)
+    # Where both hosts see it.
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "datagrams")
+        subprocess.run(["gcc", "-O2", "-o", program, os.path.join(HERE, "datagrams.c")],
+                       check=True)
+        sockets = {TCP: measure_tcp, UDP: functools.partial(measure_udp, program)}
+        for number in range(args.rounds):
+            for kind in kinds:
+                measure_driver(ends, kind, metrics, results, sockets)
+            print(f"round {number + 1} of {args.rounds} done", file=sys.stderr)
     print(table(results, kinds, metrics))
     if args.json:
         with open(args.json, "w", encoding="ascii") as file:
