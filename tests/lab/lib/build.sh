@@ -48,7 +48,7 @@ unless_same() {
 
 # ------------------------------------------------------------------ the module
 
-readonly MODULE_SOURCES=(Kbuild drivers include compat tools/bench/limit)
+readonly MODULE_SOURCES=(Kbuild drivers include compat tools/bench/limit tests/selftests/crc32)
 
 module_dir() {
 	echo "$(build_base)/module-$1"
