@@ -48,7 +48,7 @@ unless_same() {
 
 # ------------------------------------------------------------------ the module
 
-readonly MODULE_SOURCES=(Kbuild drivers include compat tools/bench/limit)
+readonly MODULE_SOURCES=(Kbuild drivers include compat tools/bench/limit tests/selftests/crc32)
 
 module_dir() {
 	echo "$(build_base)/module-$1"
@@ -97,7 +97,7 @@ kernel_make() (
 
 run_kbuild() {
 	local kernel=$1 folder=$2 release
-	local -a args=("-j$(nproc)" --no-print-directory -s CONFIG_WERROR=y ROVE_BENCH=m)
+	local -a args=("-j$(nproc)" --no-print-directory -s CONFIG_WERROR=y ROVE_LAB=y)
 	shift 2
 
 	# Without BTF, which would want pahole and a vmlinux.

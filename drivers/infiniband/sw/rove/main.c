@@ -19,11 +19,12 @@ static int __init rove_init(void)
 {
 	int err;
 
+	rove_compat_init();
 	rove_pkeys_init();
 	rove_round_init();
 	err = rove_train_init();
 	if (err)
-		return err;
+		goto err_compat;
 	err = rove_cq_init();
 	if (err)
 		goto err_train;
@@ -61,6 +62,8 @@ err_cq:
 	rove_cq_exit();
 err_train:
 	rove_train_exit();
+err_compat:
+	rove_compat_exit();
 	return err;
 }
 
@@ -75,6 +78,7 @@ static void __exit rove_exit(void)
 	rove_cq_exit();
 	rove_round_exit();
 	rove_train_exit();
+	rove_compat_exit();
 	/* Objects that were freed by RCU callbacks of this module. */
 	rcu_barrier();
 }

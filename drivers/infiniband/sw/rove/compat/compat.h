@@ -175,5 +175,26 @@ static inline int rove_compat_no_udata_io(struct ib_udata *udata)
 #define ib_no_udata_io			rove_compat_no_udata_io
 #endif
 
+/*
+ * 6.12: on x86 crc32_le() goes by tables whatever the CPU can do, but crypto has one that
+ * does not. Where it is faster it takes the place of the library's (compat/crc32.c).
+ */
+#ifdef ROVE_COMPAT_CRC32
+u32 rove_compat_crc32_le(u32 crc, const void *p, size_t len);
+
+#define rove_crc32_le	rove_compat_crc32_le
+
+void rove_compat_init(void);
+void rove_compat_exit(void);
+#else
+static inline void rove_compat_init(void)
+{
+}
+
+static inline void rove_compat_exit(void)
+{
+}
+#endif
+
 #endif /* ROVE_COMPAT_H */
 
