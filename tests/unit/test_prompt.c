@@ -69,7 +69,8 @@ TEST(never_where_nothing_is_sent)
 	}
 }
 
-TEST(a_late_answer_ends_it)
+/* Half of the streak is left. */
+TEST(an_answer_that_was_not_soon)
 {
 	struct rove_prompt p;
 	u64 sent;
@@ -78,7 +79,30 @@ TEST(a_late_answer_ends_it)
 	turns_until_it_waits(&p, &sent, 100);
 	CHECK(takes_turn(&p, &sent, ROVE_PROMPT_SOON_NS + 1));
 	CHECK(!takes_turn(&p, &sent, 1000));
-	CHECK_EQ(turns_until_it_waits(&p, &sent, 100), ROVE_PROMPT_STREAK);
+	CHECK_EQ(turns_until_it_waits(&p, &sent, 100), ROVE_PROMPT_STREAK - ROVE_PROMPT_STREAK / 2);
+}
+
+/* It came after the ACK had been sent, but it came: nothing to doubt. */
+TEST(an_answer_that_was_late)
+{
+	struct rove_prompt p;
+	u64 sent;
+	int i;
+
+	begin(&p, &sent);
+	for (i = 0; i < 100; i++)
+		takes_turn(&p, &sent, 1000);
+	now += TURN;
+	CHECK(rove_prompt_alone(&p, now, sent));
+	CHECK(rove_prompt_late(&p, now + ROVE_PROMPT_WAIT_NS));
+	rove_prompt_sent(&p);
+	/* Others may look before the next request comes. */
+	CHECK(!rove_prompt_late(&p, now + 2 * ROVE_PROMPT_WAIT_NS));
+	sent = now + 3 * ROVE_PROMPT_WAIT_NS;
+	now = sent;
+	CHECK(!takes_turn(&p, &sent, 1000));
+	CHECK(takes_turn(&p, &sent, 1000));
+	CHECK_EQ(p.doubt, 0);
 }
 
 TEST(a_crowd_ends_it)

@@ -4,10 +4,11 @@
  *
  * Where two programs take turns, each request is followed by one of the other side, which
  * could carry the ACK along: one skb in place of two. So when a request comes alone, again
- * and again, and something is sent soon after, the ACK of the next one waits for that. It
- * is sent by itself when nothing came, and then it takes longer to be believed again.
- * (TCP does so for interactive connections.) The wait is short beside what requesters
- * are told to wait before they send again.
+ * and again, and something is sent soon after, the ACK of the next one waits for that. (TCP
+ * does so for interactive connections.) It is sent by itself when nothing came in time,
+ * which is short beside what requesters are told to wait before they send again. If the
+ * peer went on then without an answer, it did not wait for one, but maybe for the ACK; so it
+ * takes longer to be believed again. If it did get one, the program was late for once.
  */
 #ifndef ROVE_PROTO_PROMPT_H
 #define ROVE_PROTO_PROMPT_H
@@ -15,9 +16,9 @@
 #include "../base.h"
 
 /* An answer within this was soon, ns. */
-#define ROVE_PROMPT_SOON_NS	500000U
+#define ROVE_PROMPT_SOON_NS	1000000U
 /* So long an ACK waits, ns. */
-#define ROVE_PROMPT_WAIT_NS	1000000U
+#define ROVE_PROMPT_WAIT_NS	4000000U
 /* So many answers in a row are needed; twice as many for each doubt. */
 #define ROVE_PROMPT_STREAK	8U
 #define ROVE_PROMPT_DOUBT_MAX	10U
@@ -30,6 +31,7 @@ struct rove_prompt {
 	u64 since;		/* ns; an ACK waits since then, 0: none does */
 	u32 streak;		/* answers in a row that were soon */
 	u32 doubt;
+	bool late;		/* the last ACK waited for too long */
 };
 
 /* Several requests at once: nobody takes turns. */
@@ -37,6 +39,7 @@ static inline void rove_prompt_crowd(struct rove_prompt *p)
 {
 	p->came = 0;
 	p->streak = 0;
+	p->late = false;
 }
 
 /* An ACK waited for nothing. */
@@ -56,15 +59,17 @@ static inline void rove_prompt_in_vain(struct rove_prompt *p)
  */
 static inline bool rove_prompt_alone(struct rove_prompt *p, u64 now, u64 sent)
 {
-	bool soon = p->came && sent >= p->came && sent - p->came <= ROVE_PROMPT_SOON_NS;
+	bool answered = p->came && sent >= p->came, late = p->late;
+	u64 took = sent - p->came;
 
 	p->came = now;
-	if (p->since) {
+	p->late = false;
+	if (p->since || (late && !answered)) {
 		rove_prompt_in_vain(p);
 		return false;
 	}
-	if (!soon) {
-		p->streak = 0;
+	if (!answered || took > ROVE_PROMPT_SOON_NS) {
+		p->streak = answered ? p->streak / 2 : 0;
 		return false;
 	}
 	if (++p->streak >= ROVE_PROMPT_FORGOTTEN) {
@@ -88,7 +93,7 @@ static inline bool rove_prompt_late(struct rove_prompt *p, u64 now)
 {
 	if (likely(!p->since) || now - p->since < ROVE_PROMPT_WAIT_NS)
 		return false;
-	rove_prompt_in_vain(p);
+	p->late = true;
 	return true;
 }
 
