@@ -85,7 +85,7 @@ def latency(name, text, tool, *options, wrap=None, **more):
 def many(count):
     """WRITEs of 64 KiB over so many queue pairs."""
     def measure(driver):
-        total, least, most = driver.many_qps("-q", str(count), "-t", "2", "-d",
+        total, least, most = driver.many_qps("-q", str(count), "-t", "4", "-d",
                                              str(max(4, 128 // count)))
         return [total * 65536 / 2 ** 20, least / most]
     return Figure([Row(f"qps_{count}", "MiB/s", f"WRITE 64 KiB, {count} QPs, in all"),
