@@ -295,16 +295,31 @@ static bool is_awaited(struct rove_qp *qp)
 }
 
 /*
+ * Something was sent that is not acknowledged, nor by @next, the packet behind. A hint for
+ * the responder half.
+ */
+static bool is_unanswered(const struct rove_qp *qp, const struct rove_rxpkt *next)
+{
+	u32 end = READ_ONCE(qp->req.max_psn);
+
+	if (READ_ONCE(qp->req.una) == end)
+		return false;
+	return !next || next->pkt.dqpn != qp->qpn || next->pkt.opcode != ROVE_OP_ACK ||
+	       rove_psn_diff(end, next->pkt.psn) != 1;
+}
+
+/*
  * A request came by itself: will the requester half send something soon, so that the ACK
  * can go with it? Who sleeps until something comes does not answer so soon, and had better
- * be told early that what it sent is done.
+ * be told early that what it sent is done. Who still waits for an ACK may not send before it
+ * has it; if the peer did the same, both would wait for each other.
  */
-static bool ack_waits(struct rove_qp *qp, u64 now)
+static bool ack_waits(struct rove_qp *qp, const struct rove_rxpkt *next, u64 now)
 {
 	if (!rove_prompt_alone(&qp->prompt, now, READ_ONCE(qp->tx_time)))
 		return false;
-	smp_mb();	/* pairs with the requester's, between tx_time and its look for an ACK */
-	if (READ_ONCE(qp->tx_time) > now || is_awaited(qp)) {
+	smp_mb();	/* pairs with the requester's, between what it sends and its look */
+	if (READ_ONCE(qp->tx_time) > now || is_unanswered(qp, next) || is_awaited(qp)) {
 		rove_prompt_sent(&qp->prompt);
 		return false;
 	}
@@ -318,8 +333,9 @@ static bool ack_waits(struct rove_qp *qp, u64 now)
 /*
  * What came in, @count packets, was taken. The trains behind it, which the stack holds
  * already, get one ACK with it: the tasklet comes when the softirq has seen them all.
+ * @next: the packet behind in the same train, or NULL.
  */
-static void answer(struct rove_qp *qp, u32 count, u64 now)
+static void answer(struct rove_qp *qp, u32 count, const struct rove_rxpkt *next, u64 now)
 {
 	if (!in_serving_softirq() || !rove_resp_owes_ack(&qp->resp)) {
 		rove_responder_finish(qp, now);
@@ -328,7 +344,7 @@ static void answer(struct rove_qp *qp, u32 count, u64 now)
 	rove_responder_settle(qp, now);
 	if (count > 1)
 		rove_prompt_crowd(&qp->prompt);
-	else if (ack_waits(qp, now))
+	else if (ack_waits(qp, next, now))
 		return;
 	rove_note_work(qp);
 }
@@ -362,7 +378,7 @@ bool rove_run_packets(struct rove_qp *qp, struct rove_rxpkt *rx)
 		else
 			more = run_packets_of(qp, h, rx, dqpn, now, &count);
 		if (h == &qp->resp_half)
-			answer(qp, count, now);
+			answer(qp, count, more ? rx : NULL, now);
 		else
 			rove_requester_finish(qp, true, now);
 		rove_run_leave(qp, h);
