@@ -133,6 +133,25 @@ TEST(only_one_waits)
 	CHECK_EQ(turns_until_it_waits(&p, &sent, 100), 2 * ROVE_PROMPT_STREAK + 1);
 }
 
+/* Some more behind it come by themselves, too: that is one doubt, not one for each. */
+TEST(many_in_a_row_are_one_doubt)
+{
+	struct rove_prompt p;
+	u64 sent;
+	int i;
+
+	begin(&p, &sent);
+	turns_until_it_waits(&p, &sent, 100);
+	now += TURN;
+	CHECK(rove_prompt_alone(&p, now, sent));
+	for (i = 1; i <= 20; i++)
+		CHECK(!rove_prompt_alone(&p, now + i, sent));
+	CHECK_EQ(p.doubt, 1);
+	rove_prompt_sent(&p);
+	sent = now + i;
+	CHECK_EQ(turns_until_it_waits(&p, &sent, 1000), 2 * ROVE_PROMPT_STREAK);
+}
+
 TEST(in_vain)
 {
 	struct rove_prompt p;

@@ -42,12 +42,12 @@ static inline void rove_prompt_crowd(struct rove_prompt *p)
 	p->late = false;
 }
 
-/* An ACK waited for nothing. */
+/* An ACK waited for nothing. More requests may find that it still does: they say no more. */
 static inline void rove_prompt_in_vain(struct rove_prompt *p)
 {
-	p->streak = 0;
-	if (p->doubt < ROVE_PROMPT_DOUBT_MAX)
+	if (p->streak && p->doubt < ROVE_PROMPT_DOUBT_MAX)
 		p->doubt++;
+	p->streak = 0;
 }
 
 /**
