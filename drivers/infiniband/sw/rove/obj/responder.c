@@ -108,8 +108,10 @@ static bool resp_send(struct rove_qp *qp)
 	} while (more);
 
 	if (ret < 0 && lost == &seg) {
+		/* What is in the train comes before it and can still go. */
 		rove_resp_seg_dropped(&qp->resp, &seg);
 		ret = 0;
+		more = false;
 	}
 	if (!ret) {
 		lost = &b.first;
