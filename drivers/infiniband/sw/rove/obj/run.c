@@ -305,6 +305,7 @@ static bool is_unanswered(const struct rove_qp *qp, const struct rove_rxpkt *nex
 	if (READ_ONCE(qp->req.una) == end)
 		return false;
 	return !next || next->pkt.dqpn != qp->qpn || next->pkt.opcode != ROVE_OP_ACK ||
+	       (next->pkt.syndrome & ROVE_AETH_KIND) != ROVE_AETH_ACK ||
 	       rove_psn_diff(end, next->pkt.psn) != 1;
 }
 
