@@ -108,6 +108,9 @@ static void source(int fd, double seconds, int piece)
 			taken = reports * REPORT_BYTES;
 		else
 			forgiven = sent - taken;	/* lost */
+		/* ...or late. */
+		if (forgiven > sent - taken)
+			forgiven = sent - taken;
 	}
 	printf("%.1f\n", taken / (end - begin) / (1 << 20));
 	piece = 0;
