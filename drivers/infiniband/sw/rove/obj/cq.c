@@ -72,13 +72,20 @@ void rove_cq_get(struct rove_cq *cq)
 	refcount_inc(&cq->refs);
 }
 
-void rove_cq_put(struct rove_cq *cq)
+static void free_cq(struct rcu_head *rcu)
 {
-	if (!cq || !refcount_dec_and_test(&cq->refs))
-		return;
+	struct rove_cq *cq = container_of(rcu, struct rove_cq, rcu);
+
 	rove_area_put(cq->next_mem);
 	rove_area_put(cq->mem);
-	kfree_rcu(cq, rcu);
+	kfree(cq);
+}
+
+void rove_cq_put(struct rove_cq *cq)
+{
+	/* Whoever finds a QP rung, under RCU, looks whether its CQs are armed: in the ring. */
+	if (cq && refcount_dec_and_test(&cq->refs))
+		call_rcu(&cq->rcu, free_cq);
 }
 
 int rove_cq_prepare(struct rove_cq *cq, u32 entries)
