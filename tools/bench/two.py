@@ -93,12 +93,12 @@ class End:
 
 def listens(port):
     """Whether somebody waits for a TCP connection in this host, or for datagrams."""
-    tables = ""
-    for name in ("tcp", "tcp6", "udp"):
-        with open(f"/proc/net/{name}", encoding="ascii") as table:
-            tables += table.read()
     # A socket of UDP that is connected to its peer has the state of such a connection.
-    return re.search(rf":{port:04X} \S+ 0[A1] ", tables) is not None
+    for name, state in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "01")):
+        with open(f"/proc/net/{name}", encoding="ascii") as table:
+            if re.search(rf":{port:04X} \S+ {state} ", table.read()):
+                return True
+    return False
 
 
 def pair(server, client, port):

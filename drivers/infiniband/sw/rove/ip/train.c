@@ -249,8 +249,7 @@ u8 *rove_train_reserve(struct rove_train *t, u32 len)
 		err = open_train(t, len);
 		if (unlikely(err))
 			return ERR_PTR(err);
-	} else if (t->closed || t->count == t->max_count || len > t->piece ||
-		   len > t->max_used - t->used || (len > t->room && !grow(t, len))) {
+	} else if (!rove_train_allows(t, len) || (len > t->room && !grow(t, len))) {
 		return ERR_PTR(-EAGAIN);
 	}
 	t->reserved = len;

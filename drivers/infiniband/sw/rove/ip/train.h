@@ -81,11 +81,17 @@ void rove_train_cancel(struct rove_train *t);
  */
 int rove_train_flush(struct rove_train *t);
 
-/* One more packet of @len bytes, BTH to ICRC, goes into the open train. */
+/* One more packet of @len bytes, BTH to ICRC, may go into the train, which is open. */
+static inline bool rove_train_allows(const struct rove_train *t, u32 len)
+{
+	return !t->closed && t->count < t->max_count && len <= t->piece &&
+	       len <= t->max_used - t->used;
+}
+
+/* ...and rove_train_reserve() cannot fail for it. */
 static inline bool rove_train_takes(const struct rove_train *t, u32 len)
 {
-	return t->count && !t->closed && t->count < t->max_count && len <= t->piece &&
-	       len <= t->max_used - t->used && len <= t->room;
+	return t->count && rove_train_allows(t, len) && len <= t->room;
 }
 
 /* One more packet of the same length would go into another train. */

@@ -50,12 +50,6 @@ int rove_batch_add(struct rove_qp *qp, struct rove_batch *b, struct rove_seg *se
 /* Hands the open train over. 0 or an errno: the stack took nothing from b->first on. */
 int rove_batch_flush(struct rove_qp *qp, struct rove_batch *b);
 
-/* Whether a packet of @len bytes, BTH to ICRC, goes into the open train; there is one. */
-static inline bool rove_batch_takes(const struct rove_batch *b, u32 len)
-{
-	return rove_train_takes(&b->train, len);
-}
-
 static inline bool rove_batch_full(const struct rove_batch *b)
 {
 	return b->bytes >= ROVE_BATCH_BYTES || b->packets >= ROVE_BATCH_PACKETS ||

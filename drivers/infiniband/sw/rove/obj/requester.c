@@ -295,7 +295,7 @@ static void rider_boards(struct rove_qp *qp, struct rove_batch *b, struct rider 
 	/* Its owner sends it when it is told to look again. */
 	r->owned = rove_half_own(&qp->resp_half);
 	if (!r->owned || qp->resp_half.paused || !rove_resp_owes_ack(&qp->resp) ||
-	    !rove_batch_takes(b, rove_opcode_info[ROVE_OP_ACK].hlen + ROVE_ICRC_LEN))
+	    !rove_train_takes(&b->train, rove_opcode_info[ROVE_OP_ACK].hlen + ROVE_ICRC_LEN))
 		return;
 	rove_resp_next(&qp->resp, &r->ack);
 	if (WARN_ON_ONCE(rove_batch_add(qp, b, &r->ack, rove_responder_fill, &lost)))
