@@ -19,14 +19,14 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 received() { a cat "/sys/class/net/$EA/statistics/rx_bytes"; }
 data_flows() { [ $(($(received) - FIRST)) -gt 1000000 ]; }
 
-# A writer from B to A that runs until something happens to it: BUSY is its
-# process.  -u 12: some 130 ms until it gives up.
+# start_writer [TIMEOUT]: a writer from B to A that runs until something happens to it: BUSY
+# is its process.  With a timeout of 12 (the default) it gives up after some 130 ms.
 start_writer() {
 	start_server "tcp:$PERFTEST_PORT" "$((LIMIT * 2))" ib_write_bw -F -d "$RA" -x "$GID_A" \
-		-u 12 -D 60 || return
+		-u "${1:-12}" -D 60 || return
 	FIRST=$(received)
 	"${AT_B[@]}" timeout -k 2 "$((LIMIT * 2))" ib_write_bw -F -d "$RB" -x "$GID_B" \
-		-u 12 -D 60 "$IP_A" >"$T/client" 2>&1 &
+		-u "${1:-12}" -D 60 "$IP_A" >"$T/client" 2>&1 &
 	BUSY=$!
 	wait_until 20 data_flows && return
 	echo "no data flows; the client said:"
@@ -81,6 +81,42 @@ peer_silent() {
 	b tc qdisc add dev "$EB" root netem loss 100% || { stop "$BUSY"; stop "$SERVER"; skip "no netem"; }
 	writer_gives_up || status=1
 	b tc qdisc del dev "$EB" root
+	return "$status"
+}
+
+# acks NAME [SINCE]: a counter of A, less what it was.
+acks() { echo $(($(counter "$RA" "$1") - ${2:-0})); }
+
+# What was under way has come, and B has nothing that it may send.
+nothing_flows() {
+	local before
+
+	before=$(received)
+	sleep 0.1
+	[ "$(received)" = "$before" ]
+}
+
+# A owes an ACK and has no way to B. It is tried when something came, not all the time; and
+# it comes when it can.
+no_way_back() {
+	local GID_A GID_B status=0 came tried
+
+	GID_A=$(gid_index "$RA" v6) && GID_B=$(gid_index "$RB" v6) || return
+	start_writer 18 || return
+	a ip route add unreachable "$IP6_B" || { stop "$BUSY"; stop "$SERVER"; return 1; }
+	wait_until 5 nothing_flows || { echo "the writer goes on"; status=1; }
+	tried=$(acks acks_sent)
+	came=$(acks rx_packets)
+	sleep 1
+	tried=$(acks acks_sent "$tried")
+	came=$(acks rx_packets "$came")
+	echo "$came packets came, $tried times an ACK was tried"
+	[ "$tried" -le "$((came + 1))" ] || status=1
+	a ip route del unreachable "$IP6_B" || status=1
+	FIRST=$(received)
+	wait_until 20 data_flows || { echo "no data flows again"; status=1; }
+	stop "$BUSY"
+	stop "$SERVER"
 	return "$status"
 }
 
@@ -211,6 +247,10 @@ t "the peer's netdev goes down: given up in time, port events" peer_down
 t "connections work again" works_again
 t "the peer falls silent: given up in time" peer_silent
 t "connections work again after silence" works_again
+if [ "$TYPE" = rove ]; then
+	t "the peer has no way to answer: it does not try all the time" no_way_back
+	t "connections work again with a way back" works_again
+fi
 t "the peer is killed" peer_killed
 t "the netdev goes down and up $FLAPS times under librdmacm" flaps
 t "connections work again after flaps" works_again

@@ -226,7 +226,7 @@ static bool req_keep_order(struct rove_qp *qp, bool answer, u64 now)
 	WRITE_ONCE(qp->handed, false);
 	qp->tx_cpu = cpu;
 here:
-	qp->tx_time = now;
+	WRITE_ONCE(qp->tx_time, now);
 	return false;
 }
 
@@ -345,7 +345,7 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 		return false;
 	if (qp->limits.ud) {
 		more = req_send_ud(qp, now);
-		qp->tx_time = ktime_get_ns();
+		WRITE_ONCE(qp->tx_time, ktime_get_ns());
 		return more;
 	}
 
