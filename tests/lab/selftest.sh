@@ -218,6 +218,31 @@ check_boot() {
 	ok "and then given up" status_is 126
 }
 
+pinned_to() { [[ $1 =~ ^[0-9]+\ [0-9]+$ ]] && { [ "${1% *}" != "${1#* }" ] || [ "$(nproc)" = 1 ]; }; }
+
+check_pins() {
+	local thread found='' i
+
+	case $KERNEL in stock*) return 0 ;; esac
+	mkdir "$TMP/shared"
+	# shellcheck disable=SC2016 # for the guest
+	lab_run -p -m 1111 -o "$TMP/shared" -- <<-'EOF' &
+		touch "$LAB_OUT/go"
+		until [ -e "$LAB_OUT/stop" ]; do sleep 0.1; done
+	EOF
+	for ((i = 0; i < 600; i++)); do
+		[ ! -e "$TMP/shared/go" ] || break
+		sleep 0.1
+	done
+	for thread in $(find "/proc/$(pgrep -f mem=1111M)/task" -maxdepth 1 -name '[0-9]*' \
+			-printf '%f\n' | sort -n | head -n 2); do
+		found+="$(sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$thread/status") "
+	done
+	touch "$TMP/shared/stop"
+	wait
+	ok "with -p each CPU of the guest has one of the machine's ($found)" pinned_to "${found% }"
+}
+
 # Of topology two: what is wrong at the other end is noticed.
 check_other() {
 	[ "$TOPOLOGY" = two ] || return 0
@@ -265,7 +290,7 @@ check_usage() {
 CHECKS=("${@:3}")
 [ ${#CHECKS[@]} -gt 0 ] ||
 	CHECKS=(usage status_and_output arguments environment bulk_output live_output
-		leftovers links faults crash boot timeout other two_at_once)
+		leftovers links faults crash boot pins timeout other two_at_once)
 for check in "${CHECKS[@]}"; do
 	"check_$check"
 done

@@ -2,9 +2,10 @@
 /*
  * Microseconds of a system call (getppid); of asking a kernel thread through a mapped
  * page: see limit/rove_limit.c; and one way from a process that writes to one that sleeps
- * in read(), typically.
+ * in read(), typically, on this CPU and on the first one.
  *
  *	calls syscall | doorbell | wake
+ *	calls answer	the other one of "wake": writes to its output what it reads
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -71,8 +72,16 @@ static int ascending(const void *a, const void *b)
 
 #define WAKES	20000
 
+static void answer(void)
+{
+	char c;
+
+	while (read(STDIN_FILENO, &c, 1) == 1 && write(STDOUT_FILENO, &c, 1) == 1)
+		;
+}
+
 /* Each sleeps until the other one writes. Less than 0 if that cannot be. */
-static double wakes(void)
+static double wakes(const char *self)
 {
 	static double took[WAKES];
 	int there[2], back[2], i;
@@ -87,10 +96,15 @@ static double wakes(void)
 		return -1;
 	if (!child) {
 		close(there[1]);
-		while (read(there[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
-			;
-		_exit(0);
+		dup2(there[0], STDIN_FILENO);
+		dup2(back[1], STDOUT_FILENO);
+		execlp("taskset", "taskset", "-c", "0", self, "answer", NULL);
+		_exit(1);
 	}
+	close(back[1]);
+	/* Not while it begins. */
+	if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+		return -1;
 	for (i = 0; i < WAKES; i++) {
 		begin = now_us();
 		if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
@@ -107,12 +121,16 @@ int main(int argc, char **argv)
 {
 	double us = -1;
 
+	if (argc == 2 && !strcmp(argv[1], "answer")) {
+		answer();
+		return 0;
+	}
 	if (argc == 2 && !strcmp(argv[1], "syscall"))
 		us = syscalls(20000);
 	else if (argc == 2 && !strcmp(argv[1], "doorbell"))
 		us = doorbells(200000);
 	else if (argc == 2 && !strcmp(argv[1], "wake"))
-		us = wakes();
+		us = wakes(argv[0]);
 	if (us < 0) {
 		fprintf(stderr, "usage: calls syscall | doorbell | wake\n");
 		return 1;

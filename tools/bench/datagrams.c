@@ -5,11 +5,13 @@
  *
  *	datagrams sink PEER			until "source" there has ended
  *	datagrams source PEER SECONDS PIECE	prints MiB a second that the sink has taken
- *	datagrams pong PEER			until "ping" there has ended
- *	datagrams ping PEER COUNT BYTES		prints us of half a round trip, typically
+ *	datagrams pong PEER BYTES MORE		until "ping" there has ended
+ *	datagrams ping PEER BYTES MORE COUNT	prints us of half a round trip, typically
  *
  * Source gives the stack as many pieces at once as go into a call (UDP_SEGMENT), and sink
- * takes what was gathered (UDP_GRO). Ping and pong never sleep.
+ * takes what was gathered (UDP_GRO). Ping and pong never sleep. What they send is BYTES long,
+ * and with it goes another datagram of MORE bytes, fewer than BYTES: as the ACK of what came
+ * before does.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -27,6 +29,7 @@
 #define WINDOW_BYTES	(3L << 20)	/* not reported yet */
 #define REPORT_BYTES	(1L << 20)	/* for each so many the sink sends a report */
 #define BUFFER_BYTES	(16 << 20)
+#define PING_BYTES	1024	/* at most */
 #define PATIENCE_S	5
 
 static char data[65536];
@@ -119,17 +122,26 @@ static void source(int fd, double seconds, int piece)
 		send(fd, data, 0, 0);
 }
 
+static void cut_and_gather(int fd, int bytes)
+{
+	int on = 1;
+
+	set(fd, IPPROTO_UDP, UDP_SEGMENT, &bytes, sizeof(bytes));
+	set(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
+}
+
 /* An empty datagram ends it. */
-static void pong(int fd)
+static void pong(int fd, int bytes, int more)
 {
 	ssize_t n;
 
+	cut_and_gather(fd, bytes);
 	for (;;) {
 		n = recv(fd, data, sizeof(data), MSG_DONTWAIT);
 		if (!n)
 			return;
-		if (n > 0)
-			send(fd, data, n, 0);
+		if (n >= bytes)
+			send(fd, data, bytes + more, 0);
 	}
 }
 
@@ -140,17 +152,18 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void ping(int fd, int count, int bytes)
+static void ping(int fd, int bytes, int more, int count)
 {
 	double *took = calloc(count, sizeof(*took)), begin;
 	int i;
 
-	if (!took || count < 1 || bytes < 1 || bytes > (int)sizeof(data))
-		errx(2, "count or length");
+	if (!took || count < 1)
+		errx(2, "count");
+	cut_and_gather(fd, bytes);
 	for (i = 0; i < count; i++) {
 		begin = now();
-		send(fd, data, bytes, 0);
-		while (recv(fd, data, sizeof(data), MSG_DONTWAIT) < 0) {
+		send(fd, data, bytes + more, 0);
+		while (recv(fd, data, sizeof(data), MSG_DONTWAIT) < bytes) {
 			if (now() - begin > PATIENCE_S)
 				errx(1, "no answer");
 		}
@@ -162,6 +175,15 @@ static void ping(int fd, int count, int bytes)
 		send(fd, data, 0, 0);
 }
 
+static int length(const char *text)
+{
+	int bytes = atoi(text);
+
+	if (bytes < 0 || bytes > PING_BYTES)
+		errx(2, "%s: not from 0 to %d", text, PING_BYTES);
+	return bytes;
+}
+
 int main(int argc, char **argv)
 {
 	int fd;
@@ -171,12 +193,12 @@ int main(int argc, char **argv)
 	fd = open_socket(argv[2]);
 	if (!strcmp(argv[1], "sink"))
 		sink(fd);
-	else if (!strcmp(argv[1], "pong"))
-		pong(fd);
+	else if (!strcmp(argv[1], "pong") && argc == 5)
+		pong(fd, length(argv[3]), length(argv[4]));
 	else if (!strcmp(argv[1], "source") && argc == 5)
 		source(fd, atof(argv[3]), atoi(argv[4]));
-	else if (!strcmp(argv[1], "ping") && argc == 5)
-		ping(fd, atoi(argv[3]), atoi(argv[4]));
+	else if (!strcmp(argv[1], "ping") && argc == 6)
+		ping(fd, length(argv[3]), length(argv[4]), atoi(argv[5]));
 	else
 		errx(2, "see the comment at its beginning");
 	return 0;

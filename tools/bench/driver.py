@@ -12,6 +12,10 @@ import time
 PERFTEST_PORT = 18515
 CMTIME_PORT = 7471
 MTU = 4200
+# Of two programs the server has the first CPU, the client the last one, for good: where the
+# guest's CPUs are threads of the machine, a program and its kernel stay together then.
+ON_FIRST = ("taskset", "-c", "0")
+ON_LAST = ("taskset", "-c", str(os.cpu_count() - 1))
 
 
 def run(*command, seconds=60):
@@ -104,17 +108,6 @@ class Driver:
         finally:
             change(MTU)
 
-    @staticmethod
-    @contextlib.contextmanager
-    def busy_cpu():
-        """Within it the last CPU has something else to do."""
-        last = str(os.cpu_count() - 1)
-        with subprocess.Popen(["taskset", "-c", last, "sh", "-c", "while :; do :; done"]) as process:
-            try:
-                yield
-            finally:
-                process.kill()
-
     @contextlib.contextmanager
     def same_host(self):
         """Within it programs run at one end only, between its link and itself."""
@@ -141,13 +134,13 @@ class Driver:
         """Output of the client; the server must end well too, unless it stays."""
         ends = [self.ends[0], self.ends[0 if self.one_host else 1]]
         with tempfile.TemporaryFile("w+") as said, subprocess.Popen(
-                ["ip", "netns", "exec", ends[0], "timeout", "-k", "2", str(seconds), *server],
-                stdout=said, stderr=subprocess.STDOUT) as process:
+                [*ON_FIRST, "ip", "netns", "exec", ends[0], "timeout", "-k", "2", str(seconds),
+                 *server], stdout=said, stderr=subprocess.STDOUT) as process:
             try:
                 wait_until(lambda: ready(process.pid) or process.poll() is not None,
                            f"{server[0]} is not ready")
-                out = run("ip", "netns", "exec", ends[1], "timeout", "-k", "2", str(seconds),
-                          *client, seconds=seconds + 5)
+                out = run(*ON_LAST, "ip", "netns", "exec", ends[1], "timeout", "-k", "2",
+                          str(seconds), *client, seconds=seconds + 5)
                 return out
             except RuntimeError as error:
                 said.seek(0)
@@ -212,7 +205,7 @@ class Driver:
     def many_qps(self, *options):
         """What many prints: see many.c."""
         links = [self.links[0], self.links[0 if self.one_host else 1]]
-        out = run("ip", "netns", "exec", self.ends[0], self.many, "-g",
+        out = run(*ON_LAST, "ip", "netns", "exec", self.ends[0], self.many, "-g",
                   str(self.gid_index(links[0])), *options, *links)
         return [float(word) for word in out.split()]
 

@@ -57,12 +57,6 @@ def one_host(measure):
     return within(lambda driver: driver.same_host(), measure)
 
 
-def busy(measure):
-    """While another program has the second CPU: with both idle a system call of the guest
-    takes tens of microseconds, since the machine has to wake up for it."""
-    return within(lambda driver: driver.busy_cpu(), measure)
-
-
 def bandwidth(name, text, tool, size, **more):
     """Of one queue pair."""
     return Figure([Row(name, "MiB/s", text)], lambda driver: [driver.mib(tool, size)], **more)
@@ -83,10 +77,10 @@ def latency(name, text, tool, *options, wrap=None, **more):
 
 
 def many(count):
-    """WRITEs of 64 KiB over so many queue pairs."""
+    """WRITEs of 64 KiB over so many queue pairs; some hundreds of each are counted."""
     def measure(driver):
-        total, least, most = driver.many_qps("-q", str(count), "-t", "4", "-d",
-                                             str(max(4, 128 // count)))
+        total, least, most = driver.many_qps("-q", str(count), "-t", str(max(4, count // 64)),
+                                             "-d", str(max(4, 128 // count)))
         return [total * 65536 / 2 ** 20, least / most]
     return Figure([Row(f"qps_{count}", "MiB/s", f"WRITE 64 KiB, {count} QPs, in all"),
                    Row(f"fair_{count}", "", "  the slowest QP against the fastest")], measure)
@@ -117,8 +111,6 @@ FIGURES = [
     latency("send_lat_e", "SEND 64 bytes, events", "ib_send_lat", "-e",
             limits={"send_lat_e": "wake"}),
     latency("read_lat_e", "READ 64 bytes, events", "ib_read_lat", "-e"),
-    latency("read_lat_e_busy", "READ 64 bytes, events, other CPU busy", "ib_read_lat", "-e",
-            wrap=busy),
     Figure([Row("host_bw", "MiB/s", "same host: WRITE 1 MiB")],
            one_host(lambda driver: [driver.mib("ib_write_bw", BUFFER)]),
            limits={"host_bw": "memcpy"}),

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from driver import Driver, run
+from driver import ON_LAST, Driver, run
 from figures import FIGURES, ONCE, curves, tcp_curves
 from table import table
 
@@ -53,7 +53,8 @@ class Limits:
             try:
                 run("ip", "netns", "exec", ends[1], "insmod", self.module,
                     f"peer_pid={peer.pid}", "src=10.0.0.2", "dst=10.0.0.1")
-                found = {name: float(run(self.calls, name)) for name in ("doorbell", "wake")}
+                found = {name: float(run(*ON_LAST, self.calls, name))
+                         for name in ("doorbell", "wake")}
                 for name in LIMITS:
                     with open(f"/sys/module/rove_limit/parameters/{name}",
                               encoding="ascii") as file:
@@ -137,15 +138,6 @@ def measure_all(drivers, figures, fixed, limits, rounds):
     return results, kernel
 
 
-def system_calls(program):
-    """Microseconds of one: the other CPU idle, and busy."""
-    idle = float(run(program, "syscall"))
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spinner:
-        busy = float(run(program, "syscall"))
-        spinner.kill()
-    return idle, busy
-
-
 def all_curves(drivers):
     """Those of each driver, and TCP's."""
     out = {driver.kind: curves(driver) for driver in drivers}
@@ -181,7 +173,7 @@ def measured(args, folder):
     try:
         for driver in drivers:
             make(driver)
-        getppid = system_calls(calls)
+        getppid = float(run(*ON_LAST, calls, "syscall"))
         results, kernel = measure_all(drivers, figures, fixed, Limits(drivers[0], calls),
                                       args.rounds)
         lines = all_curves(drivers) if args.curves else {}

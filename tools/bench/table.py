@@ -37,9 +37,8 @@ def better(data, row):
 
 def footer(data):
     """What the figures have to be read with."""
-    calls = data["getppid_us"]
     lines = [f"medians of {data['rounds']} rounds; one system call here (getppid): "
-             f"{calls[0]:.1f} us, {calls[1]:.1f} us while the other CPU is busy"]
+             f"{data['getppid_us']:.1f} us"]
     doorbell = data["kernel"].get("doorbell")
     if doorbell:
         lines.append("a kernel thread asked through a mapped page answers after "

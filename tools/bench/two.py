@@ -6,7 +6,8 @@ The links of one driver at a time are there, on the same netdevs; rounds go over
 drivers, and of each figure the median is shown. The client is in the other guest. Messages
 are counted for some seconds, since perftest takes its word for the rate of a clock that is
 emulated; latencies are what it says of its typical one. UDP is what datagrams.c makes of
-sockets: packets as large, no checksum like the ICRC, no acknowledgements.
+sockets: packets as large, no checksum like the ICRC; acknowledgements only where each waits
+for one, with the answer to what they acknowledge.
 """
 
 import argparse
@@ -25,8 +26,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 2
 TCP, UDP = "TCP", "UDP"
 UDP_PORT = 5555
-# A packet of path MTU 4096 with its headers and ICRC.
+# Packets, from BTH to ICRC: of path MTU 4096, an ACK, and of 64 bytes WRITE, SEND, READ.
 PIECE = 4096 + 16
+ACK = 20
+PINGS = {"write_lat": (96, ACK), "send_lat": (80, ACK), "read_lat": (84, 0)}
 # name, unit, text, perftest tool and its options
 METRICS = [
     ("write_bw", "MiB/s", "RDMA WRITE 64 KiB, one QP", "ib_write_bw", ("-s", "65536")),
@@ -169,9 +172,10 @@ def measure_udp(program, ends, metric):
     if metric[0] == "write_bw":
         return float(pair([*server, "sink", "10.0.0.2"],
                           [*client, "source", "10.0.0.1", str(SECONDS), str(PIECE)], UDP_PORT))
-    if metric[1] == "us":
-        half = float(pair([*server, "pong", "10.0.0.2"],
-                          [*client, "ping", "10.0.0.1", LATENCY_ROUNDS, "64"], UDP_PORT))
+    if metric[0] in PINGS:
+        sizes = [str(size) for size in PINGS[metric[0]]]
+        half = float(pair([*server, "pong", "10.0.0.2", *sizes],
+                          [*client, "ping", "10.0.0.1", *sizes, LATENCY_ROUNDS], UDP_PORT))
         # A READ is the whole of one.
         return 2 * half if metric[0] == "read_lat" else half
     return None

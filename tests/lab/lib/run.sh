@@ -39,10 +39,10 @@ cmd_shell() {
 parse_run_options() {
 	local option
 
-	KERNEL=perf TOPOLOGY=pair CPUS='' TIMEOUT=300 MEMORY='' OUT='' WORDS=()
+	KERNEL=perf TOPOLOGY=pair CPUS='' TIMEOUT=300 MEMORY='' OUT='' WORDS=() PIN=''
 	: "${INTERACTIVE:=}"
 	OPTIND=1
-	while getopts :k:t:n:c:T:m:o:a: option; do
+	while getopts :k:t:n:c:T:m:o:a:p option; do
 		case $option in
 		k) KERNEL=$OPTARG ;;
 		t) TOPOLOGY=$OPTARG ;;
@@ -52,6 +52,7 @@ parse_run_options() {
 		m) MEMORY=${OPTARG%M} ;;
 		o) OUT=$OPTARG ;;
 		a) WORDS+=("$OPTARG") ;;
+		p) PIN=1 ;;
 		:) usage_error "run: -$OPTARG needs a value" ;;
 		*) usage_error "run: no option -$OPTARG" ;;
 		esac
@@ -73,6 +74,7 @@ check_run_options() {
 	# Two guests share the machine's CPUs.
 	: "${CPUS:=$(has_other && echo 1 || echo 2)}"
 	is_number "$CPUS" || usage_error "-c: '$CPUS' is not a number"
+	[ -z "$PIN" ] || [ "$KIND" = uml ] || usage_error "-p is for UML kernels"
 	is_number "$TIMEOUT" || usage_error "-T: '$TIMEOUT' is not a number"
 	if [ -z "$MEMORY" ]; then
 		case $KERNEL in
@@ -192,6 +194,7 @@ boot_once() {
 	(
 		# Not a child's pipe end that keeps a reader of ours waiting.
 		exec >/dev/null 2>&1
+		[ -z "$PIN" ] || pin_guest
 		watch_guest
 	) &
 	WATCHDOG=$!
@@ -221,6 +224,27 @@ watch_guest() {
 	[ "$boot" = 0 ] || sleep $((TIMEOUT + grace)) || exit
 	touch "$RUN/run/timed-out"
 	kill_guest
+}
+
+# The CPUs of a UML are its first threads.  A process of the guest is a process of this
+# machine, which may run where its thread may that made it: so they stay together, and what
+# a system call takes does not depend on whether they happen to.
+pin_guest() {
+	local i cpu
+	local -a cpus=() threads=()
+
+	for ((i = 0; i < $(getconf _NPROCESSORS_CONF); i++)); do
+		! taskset -c "$i" true || cpus+=("$i")
+	done
+	until [ ${#threads[@]} -ge "$CPUS" ]; do
+		sleep 0.01
+		cd "/proc/$GUEST/task" || return
+		mapfile -t threads < <(printf '%s\n' * | sort -n)
+	done
+	for ((i = 0; i < CPUS; i++)); do
+		cpu=${cpus[i % ${#cpus[@]}]}
+		taskset -cp "$cpu" "${threads[i]}"
+	done
 }
 
 end_watchdog() {
