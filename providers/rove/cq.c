@@ -56,7 +56,7 @@ static struct rove_qp *find_qp(struct rove_cq *cq, u32 qpn)
 	if (qp && qp->vqp.qp.qp_num == qpn)
 		return qp;
 
-	qp = rove_qp_find(to_rove_ctx(cq->vcq.cq.context), qpn);
+	qp = rove_qp_find(to_rove_ctx(cq->vcq.cq.context), qpn, READ_ONCE(cq->of_xrc));
 	if (qp && (qp->vqp.qp.send_cq == &cq->vcq.cq || qp->vqp.qp.recv_cq == &cq->vcq.cq))
 		cq->last_qp = qp;
 	else
@@ -566,6 +566,11 @@ int rove_resize_cq(struct ibv_cq *ibcq, int cqe)
 	err = resize(cq, cqe);
 	pthread_mutex_unlock(&cq->resize_mutex);
 	return err;
+}
+
+void rove_cq_serve_xrc(struct rove_cq *cq)
+{
+	WRITE_ONCE(cq->of_xrc, true);
 }
 
 void rove_cq_get(struct rove_cq *cq)

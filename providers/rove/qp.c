@@ -20,15 +20,28 @@ static u32 dir_index(u32 qpn)
 	return qpn >> ROVE_QP_TABLE_BITS & ROVE_QP_TABLE_MASK;
 }
 
-/*
- * Called with the lock of a CQ held in which the QP has a completion: the QP
- * stays until that one has been cleaned away, which takes the same lock.
- */
-struct rove_qp *rove_qp_find(struct rove_context *ctx, u32 qpn)
+static struct rove_qp *table_find(struct rove_context *ctx, u32 qpn)
 {
 	struct rove_qp_leaf *leaf = smp_load_acquire(&ctx->qp_dir[dir_index(qpn)]);
 
 	return leaf ? smp_load_acquire(&leaf->qp[qpn & ROVE_QP_TABLE_MASK]) : NULL;
+}
+
+/*
+ * Called with the lock of a CQ held in which the QP has a completion: the QP
+ * stays until that one has been cleaned away, which takes the same lock. A target
+ * of XRC is not in the table, so nothing keeps the leaf that it would be in.
+ */
+struct rove_qp *rove_qp_find(struct rove_context *ctx, u32 qpn, bool any)
+{
+	struct rove_qp *qp;
+
+	if (likely(!any))
+		return table_find(ctx, qpn);
+	pthread_mutex_lock(&ctx->qp_mutex);
+	qp = table_find(ctx, qpn);
+	pthread_mutex_unlock(&ctx->qp_mutex);
+	return qp;
 }
 
 static int table_insert(struct rove_context *ctx, struct rove_qp *qp)

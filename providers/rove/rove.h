@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The provider's objects. Locks are said at the members they protect; the order
- * is: SQ, RQ, then either of CQ and QP table. That of an SRQ stands alone.
+ * is: SQ, RQ, CQ, QP table. That of an SRQ stands alone.
  */
 #ifndef ROVE_H
 #define ROVE_H
@@ -43,6 +43,7 @@ struct rove_context {
 struct rove_cq {
 	struct verbs_cq vcq;
 	bool single_threaded;		/* the user promised: no locks */
+	bool of_xrc;			/* an SRQ's: completions may be of others' QPs */
 	pthread_spinlock_t lock;	/* what follows, up to arm_lock */
 	struct rove_cq_ring ring;
 	u32 published;			/* consumer index that the module knows */
@@ -183,7 +184,8 @@ int rove_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int rove_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		  struct ibv_qp_init_attr *init_attr);
 int rove_destroy_qp(struct ibv_qp *qp);
-struct rove_qp *rove_qp_find(struct rove_context *ctx, u32 qpn);
+/* @any: @qpn may be a QP's of which nothing is known here. */
+struct rove_qp *rove_qp_find(struct rove_context *ctx, u32 qpn, bool any);
 
 /* post.c */
 int rove_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
@@ -213,6 +215,8 @@ int rove_resize_cq(struct ibv_cq *cq, int cqe);
 int rove_destroy_cq(struct ibv_cq *cq);
 int rove_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 int rove_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* An SRQ of XRC is going to use it. */
+void rove_cq_serve_xrc(struct rove_cq *cq);
 void rove_cq_clean(struct rove_cq *cq, u32 qpn);
 void rove_cq_get(struct rove_cq *cq);
 void rove_cq_put(struct rove_cq *cq);

@@ -106,6 +106,11 @@ struct ibv_srq *rove_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
+	/* Its handle would name another one in the kernel than the one that is marked here. */
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq && attr->cq->context != ctx) {
+		errno = EINVAL;
+		return NULL;
+	}
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return NULL;
@@ -114,6 +119,8 @@ struct ibv_srq *rove_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_
 				    &resp.ibv_resp, sizeof(resp));
 	if (!err)
 		err = init_srq(ctx, srq, &resp.drv_payload);
+	if (!err && attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
+		rove_cq_serve_xrc(to_rove_cq(attr->cq));
 	if (err) {
 		free(srq);
 		errno = err;
