@@ -1048,6 +1048,106 @@ static void threads(void)
 		CHECK(sent[i] == 1 && received[i] == 1, "message %lu", (long)i);
 }
 
+/* ---- states ------------------------------------------------------------------------ */
+
+#define LIVES		100
+#define WRITES		3
+#define WRITE_BYTES	65536
+
+static struct ibv_qp *make_uc(struct end *end)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UC, .send_cq = end->cq, .recv_cq = end->cq,
+		.cap = { .max_send_wr = DEPTH, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(end->pd, &init);
+
+	CHECK(qp, "a queue pair");
+	return qp;
+}
+
+static void connect_uc(struct end *end, uint32_t peer, const union ibv_gid *gid)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL };
+
+	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_ACCESS_FLAGS), "INIT");
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer,
+		.ah_attr = { .is_global = 1, .port_num = 1,
+			     .grh = { .dgid = *gid, .sgid_index = end->gid_index, .hop_limit = 64 } },
+	};
+	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN), "RTR");
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS };
+	CHECK(!ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), "RTS");
+}
+
+/* Of each life: WRITEs that keep the peer busy for a while, and one that cannot be. */
+static pthread_barrier_t life_begins, life_ends;
+static struct ibv_mr *near_mr, *far_mr;
+
+static void *life_poster(void *arg)
+{
+	struct ibv_sge sge[WRITES + 1];
+	struct ibv_send_wr wr[WRITES + 1] = {}, *bad;
+	int life, i;
+
+	for (i = 0; i <= WRITES; i++) {
+		sge[i] = (struct ibv_sge){ (uintptr_t)near_mr->addr, WRITE_BYTES, near_mr->lkey };
+		wr[i].sg_list = &sge[i];
+		wr[i].num_sge = 1;
+		wr[i].opcode = IBV_WR_RDMA_WRITE;
+		wr[i].wr.rdma.remote_addr = (uintptr_t)far_mr->addr;
+		wr[i].wr.rdma.rkey = far_mr->rkey;
+		wr[i].next = i < WRITES ? &wr[i + 1] : NULL;
+	}
+	sge[WRITES].length = 8;
+	sge[WRITES].lkey ^= 0x55;
+	for (life = 0; life < LIVES; life++) {
+		pthread_barrier_wait(&life_begins);
+		CHECK(!ibv_post_send(requester.qp, wr, &bad), "post");
+		pthread_barrier_wait(&life_ends);
+	}
+	return arg;
+}
+
+/* A send queue that failed goes on as soon as its owner knows, and has not half failed. */
+static void error_and_again(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	union ibv_gid of_requester, of_responder;
+	struct ibv_sge sge;
+	pthread_t thread;
+	int life;
+
+	open_ends();
+	of_requester = gid_of(&requester);
+	of_responder = gid_of(&responder);
+	responder.cq = make_cq(&responder, 0);
+	requester.cq = make_cq(&requester, 0);
+	responder.qp = make_uc(&responder);
+	requester.qp = make_uc(&requester);
+	connect_uc(&responder, requester.qp->qp_num, &of_requester);
+	connect_uc(&requester, responder.qp->qp_num, &of_responder);
+	near_mr = region(&requester, pages(WRITE_BYTES), WRITE_BYTES);
+	far_mr = region(&responder, pages(WRITE_BYTES), WRITE_BYTES);
+	sge = (struct ibv_sge){ (uintptr_t)near_mr->addr, 8, near_mr->lkey };
+	CHECK(!pthread_barrier_init(&life_begins, NULL, 2) &&
+	      !pthread_barrier_init(&life_ends, NULL, 2), "barriers");
+	CHECK(!pthread_create(&thread, NULL, life_poster, NULL), "thread");
+
+	for (life = 0; life < LIVES; life++) {
+		pthread_barrier_wait(&life_begins);
+		NEXT_IS(requester.cq, IBV_WC_LOC_PROT_ERR);
+		CHECK(!ibv_modify_qp(requester.qp, &attr, IBV_QP_STATE), "RTS, life %d", life);
+		pthread_barrier_wait(&life_ends);
+		post(requester.qp, IBV_WR_RDMA_WRITE, sge, (uintptr_t)far_mr->addr, far_mr->rkey);
+		NEXT_IS(requester.cq, IBV_WC_SUCCESS);
+	}
+	CHECK(!pthread_join(thread, NULL), "join");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -1056,6 +1156,7 @@ static const struct {
 	{ "transparent", transparent }, { "shared", shared }, { "fork", fork_plain },
 	{ "fork_safe", fork_safe }, { "moderation", moderation }, { "vectors", vectors },
 	{ "imports", imports }, { "open_qp", open_qp }, { "threads", threads },
+	{ "error_and_again", error_and_again },
 };
 
 int main(int argc, char *argv[])

@@ -41,5 +41,6 @@ t "a completion vector for each CPU" in_c vectors
 t "device, domain and region of another process" in_c imports
 t "an XRC target that another process opens" in_c open_qp
 t "threads share queues, CQs and domains" in_c threads
+t "an error, and a new beginning at once" in_c error_and_again
 t "nothing is left" leaves_nothing
 run_tests

@@ -694,6 +694,7 @@ int rove_qp_modify(struct rove_qp *qp, struct ib_qp_attr *attr, int mask)
 
 	/* Only with both halves owned the state cannot change by itself. */
 	rove_run_lock(qp);
+	rove_run_flush(qp);
 	from = qp->state;
 	to = mask & IB_QP_STATE ? attr->qp_state : from;
 	if (((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != from) ||

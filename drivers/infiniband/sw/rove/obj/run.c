@@ -566,6 +566,17 @@ void rove_run_lock(struct rove_qp *qp)
 	}
 }
 
+void rove_run_flush(struct rove_qp *qp)
+{
+	lockdep_assert_held(&qp->mutex);
+	/* One half may fail at what it does in its turn, and the other one with it. */
+	while (test_bit(ROVE_WORK_FLUSH, &qp->resp_half.work) ||
+	       test_bit(ROVE_WORK_FLUSH, &qp->req_half.work)) {
+		resp_turn(qp);
+		req_turn(qp);
+	}
+}
+
 void rove_run_unlock(struct rove_qp *qp)
 {
 	lockdep_assert_held(&qp->mutex);

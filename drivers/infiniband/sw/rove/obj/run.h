@@ -53,6 +53,11 @@ void rove_run_leave(struct rove_qp *qp, struct rove_half *h);
 
 /* Own both halves. Process context; BH is off until rove_run_unlock(). */
 void rove_run_lock(struct rove_qp *qp);
+/*
+ * What an error has left to be completed is, by who owns both halves. Later it would be done
+ * to a queue pair that begins anew.
+ */
+void rove_run_flush(struct rove_qp *qp);
 /* ...and whatever was left meanwhile is done. */
 void rove_run_unlock(struct rove_qp *qp);
 
