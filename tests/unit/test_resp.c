@@ -620,6 +620,46 @@ TEST(read_again)
 	answers_nothing();
 }
 
+/* SQD: there may be room for more or for less while the peer waits for answers. */
+TEST(other_room_while_answers_are_owed)
+{
+	struct rove_resp_saved more[3], one[1];
+
+	memset(more, 0xff, sizeof(more));
+	memset(one, 0xff, sizeof(one));
+	setup();
+	reads(0, 2 * MTU);
+	reads(2, 3 * MTU);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 0, 0, MTU);
+	rove_resp_set_saved(&r, more, ARRAY_SIZE(more));
+	answers_data(ROVE_OP_READ_RESP_LAST, 1, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_FIRST, 2, 0, MTU);
+	/* There is room for a third one, and they are known afterwards. */
+	reads(5, MTU);
+	answers_data(ROVE_OP_READ_RESP_MIDDLE, 3, MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_LAST, 4, 2 * MTU, MTU);
+	answers_data(ROVE_OP_READ_RESP_ONLY, 5, 0, MTU);
+	answers_nothing();
+	reads_again(0, 0, 2 * MTU);
+	CHECK_EQ(act.kind, ROVE_RESP_CHECK_READ);
+	result(0);
+	reads_again(5, 0, MTU);
+	CHECK_EQ(act.kind, ROVE_RESP_CHECK_READ);
+	result(0);
+	/* For less: the youngest stays. */
+	rove_resp_set_saved(&r, one, ARRAY_SIZE(one));
+	answers_data(ROVE_OP_READ_RESP_ONLY, 5, 0, MTU);
+	answers_nothing();
+	reads_again(0, 0, 2 * MTU);
+	drops(act.kind, ROVE_DROP_DUP);
+	reads(6, MTU);
+	answers_data(ROVE_OP_READ_RESP_ONLY, 6, 0, MTU);
+	rove_resp_set_saved(&r, NULL, 0);
+	answers_nothing();
+	reads_again(6, 0, MTU);
+	drops(act.kind, ROVE_DROP_DUP);
+}
+
 TEST(oldest_first)
 {
 	setup();

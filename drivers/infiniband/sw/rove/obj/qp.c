@@ -555,6 +555,7 @@ static void apply_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int ma
 {
 	struct rove_resp_conf *resp = &qp->resp.conf;
 	struct rove_req_conf *req = &qp->req.conf;
+	struct rove_resp_saved *saved;
 
 	if (mask & IB_QP_ACCESS_FLAGS) {
 		resp->remote_write = attr->qp_access_flags & IB_ACCESS_REMOTE_WRITE;
@@ -606,8 +607,9 @@ static void apply_attr(struct rove_qp *qp, const struct ib_qp_attr *attr, int ma
 		qp->attr.sq_psn = attr->sq_psn & 0xffffff;
 	}
 	if (c->saved_set) {
-		swap(qp->resp.saved, c->saved);
-		rove_resp_set_saved(&qp->resp, qp->resp.saved, attr->max_dest_rd_atomic);
+		saved = qp->resp.saved;
+		rove_resp_set_saved(&qp->resp, c->saved, attr->max_dest_rd_atomic);
+		c->saved = saved;
 		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
 	}
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC) {

@@ -92,9 +92,23 @@ void rove_resp_reset(struct rove_resp *r)
 
 void rove_resp_set_saved(struct rove_resp *r, struct rove_resp_saved *saved, u32 num)
 {
+	u32 keep = min(r->saved_num, num), slot = r->saved_head, i;
+
+	for (i = keep; i; i--) {
+		slot = slot ? slot - 1 : r->saved_num - 1;
+		saved[i - 1] = r->saved[slot];
+	}
 	r->saved = saved;
 	r->saved_num = num;
-	forget_saved(r);
+	r->saved_head = keep == num ? 0 : keep;
+	r->saved_pending = 0;
+	for (i = 0; i < num; i++) {
+		if (i >= keep)
+			saved[i] = (struct rove_resp_saved){};
+		/* They lie in the order of their age. */
+		if (saved[i].pending && !r->saved_pending++)
+			r->saved_serve = i;
+	}
 }
 
 void rove_resp_set_psn(struct rove_resp *r, u32 psn)

@@ -126,7 +126,10 @@ void rove_resp_init(struct rove_resp *r);
 /* Forget everything, return to ROVE_RESP_RESET; conf and saved are kept. */
 void rove_resp_reset(struct rove_resp *r);
 
-/* @saved: @num entries (may be NULL if 0), owned by the driver; only in RESET. */
+/*
+ * @saved: @num entries (may be NULL if 0), owned by the driver. The youngest of what was
+ * executed is kept, as far as there is room: the peer may be waiting for the answers.
+ */
 void rove_resp_set_saved(struct rove_resp *r, struct rove_resp_saved *saved, u32 num);
 
 /* Expected PSN, before rove_resp_start(). */
