@@ -322,3 +322,31 @@ TEST(moves)
 	CHECK(rove_cq_ring_move(&module, large, 16));
 	CHECK_EQ(module.head - module.hdr->cons, 4);
 }
+
+/* Zeroes are no completion, not even where the indices begin anew. */
+TEST(moves_before_the_wrap)
+{
+	u32 n, size;
+	u8 *to;
+
+	for (size = 1; size <= 16; size *= 4) {
+		for (n = 0; n < 2 * size; n++) {
+			setup(4);
+			start_at(-n);
+			CHECK(put(0));
+			to = calloc(1, ROVE_CQ_ENTRIES + size * sizeof(struct rove_cqe));
+			CHECK(rove_cq_ring_move(&m, to, size));
+			u.hdr = m.hdr;
+			u.cqe = m.cqe;
+			u.mask = size - 1;
+			free(area);
+			area = to;
+			take(0);
+			while (m.head != size) {
+				CHECK(!rove_cq_ring_peek(&u));
+				CHECK(put(m.head));
+				take(u.head);
+			}
+		}
+	}
+}

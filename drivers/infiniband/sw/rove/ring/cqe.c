@@ -66,6 +66,8 @@ bool rove_cq_ring_move(struct rove_cq_ring *r, void *area, u32 entries)
 		return false;
 
 	rove_cq_ring_init(&to, area, entries);
+	/* Zero is what the consumer waits for there, before the indices begin anew. */
+	to.cqe[to.mask].seq = r->head - n;
 	for (i = r->head - n; i != r->head; i++)
 		to.cqe[i & to.mask] = r->cqe[i & r->mask];
 	to.hdr->cons = r->head - n;
