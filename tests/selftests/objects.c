@@ -1050,7 +1050,7 @@ static void threads(void)
 
 /* ---- states ------------------------------------------------------------------------ */
 
-#define LIVES		100
+#define LIVES		1000
 #define WRITES		3
 #define WRITE_BYTES	65536
 
@@ -1086,12 +1086,13 @@ static void connect_uc(struct end *end, uint32_t peer, const union ibv_gid *gid)
 /* Of each life: WRITEs that keep the peer busy for a while, and one that cannot be. */
 static pthread_barrier_t life_begins, life_ends;
 static struct ibv_mr *near_mr, *far_mr;
+static bool lives_over;
 
 static void *life_poster(void *arg)
 {
 	struct ibv_sge sge[WRITES + 1];
 	struct ibv_send_wr wr[WRITES + 1] = {}, *bad;
-	int life, i;
+	int i;
 
 	for (i = 0; i <= WRITES; i++) {
 		sge[i] = (struct ibv_sge){ (uintptr_t)near_mr->addr, WRITE_BYTES, near_mr->lkey };
@@ -1104,12 +1105,13 @@ static void *life_poster(void *arg)
 	}
 	sge[WRITES].length = 8;
 	sge[WRITES].lkey ^= 0x55;
-	for (life = 0; life < LIVES; life++) {
+	for (;;) {
 		pthread_barrier_wait(&life_begins);
+		if (lives_over)
+			return arg;
 		CHECK(!ibv_post_send(requester.qp, wr, &bad), "post");
 		pthread_barrier_wait(&life_ends);
 	}
-	return arg;
 }
 
 /* A send queue that failed goes on as soon as its owner knows, and has not half failed. */
@@ -1117,6 +1119,7 @@ static void error_and_again(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 	union ibv_gid of_requester, of_responder;
+	double until = now() + patience;
 	struct ibv_sge sge;
 	pthread_t thread;
 	int life;
@@ -1137,7 +1140,8 @@ static void error_and_again(void)
 	      !pthread_barrier_init(&life_ends, NULL, 2), "barriers");
 	CHECK(!pthread_create(&thread, NULL, life_poster, NULL), "thread");
 
-	for (life = 0; life < LIVES; life++) {
+	/* One in some hundred is in time. */
+	for (life = 0; life < LIVES && now() < until; life++) {
 		pthread_barrier_wait(&life_begins);
 		NEXT_IS(requester.cq, IBV_WC_LOC_PROT_ERR);
 		CHECK(!ibv_modify_qp(requester.qp, &attr, IBV_QP_STATE), "RTS, life %d", life);
@@ -1145,6 +1149,8 @@ static void error_and_again(void)
 		post(requester.qp, IBV_WR_RDMA_WRITE, sge, (uintptr_t)far_mr->addr, far_mr->rkey);
 		NEXT_IS(requester.cq, IBV_WC_SUCCESS);
 	}
+	lives_over = true;
+	pthread_barrier_wait(&life_begins);
 	CHECK(!pthread_join(thread, NULL), "join");
 }
 
