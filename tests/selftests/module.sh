@@ -83,6 +83,13 @@ ipv6_back() {
 	a ip addr replace "$IP6_A/64" dev "$EA" nodad && b ip addr replace "$IP6_B/64" dev "$EB" nodad
 }
 
+# gids_settle MTU: where IPv6 leaves, its GIDs do, and a little later the default one, for
+# which all of the netdev are made anew.
+gids_settle() {
+	GID_A=$(gid_index "$RA" v4) && GID_B=$(gid_index "$RB" v4) || return
+	[ "$1" -ge 1280 ] || ! { gid_index "$RA" ll || gid_index "$RB" ll; } >/dev/null
+}
+
 # The largest path MTU that fits with all headers.
 mtu_follows() {
 	local pair
@@ -95,6 +102,7 @@ mtu_follows() {
 			echo "netdev ${pair%:*}: $(active_mtu), wanted ${pair#*:}"
 			return 1
 		}
+		wait_until 5 gids_settle "${pair%:*}" || return
 		pingpong "${pair#*:}" || return
 	done
 	ipv6_back && works
