@@ -545,6 +545,46 @@ def flushes(_, x, y):
 NULL_KEY = 0x80
 
 
+def zero_based(end, memory, at, length, access):
+    """A window of type 2 that is bound, whose first byte has address 0."""
+    window = Window(end, e.IBV_MW_TYPE_2)
+    window.bind(1, memory, at, length, access | e.IBV_ACCESS_ZERO_BASED)
+    end.sent_well([1])
+    return window
+
+
+@test("a window whose addresses begin at zero: atomics")
+def zero_based_atomics(_, x, y):
+    """Where its first byte is aligned."""
+    memory, dst = y.memory(3 * mmap.PAGESIZE, BINDABLE), x.memory(8)
+    at = -memory.addr % mmap.PAGESIZE + mmap.PAGESIZE - 8
+    memory.set(struct.pack("=QQ", 5, 6), at)
+    window = zero_based(y, memory, at, 100, e.IBV_ACCESS_REMOTE_ATOMIC)
+    x.send(2, e.IBV_WR_ATOMIC_FETCH_AND_ADD, [dst.sge()], (0, window.rkey, 70, 0))
+    x.send(3, e.IBV_WR_ATOMIC_CMP_AND_SWP, [dst.sge()], (8, window.rkey, 6, 66))
+    x.sent_well([2, 3])
+    equal(struct.unpack("=QQ", memory.get(16, at)), (75, 66), "after the atomics")
+    window.close()
+
+
+def askew(off):
+    """The words of a window that begins @off bytes before the end of a page."""
+    def run(_, x, y):
+        memory, dst = y.memory(3 * mmap.PAGESIZE, BINDABLE), x.memory(8)
+        memory.set(pattern(memory.length))
+        at = -memory.addr % mmap.PAGESIZE + mmap.PAGESIZE - off
+        window = zero_based(y, memory, at, 100, e.IBV_ACCESS_REMOTE_ATOMIC)
+        x.send(2, e.IBV_WR_ATOMIC_FETCH_AND_ADD, [dst.sge()], (0, window.rkey, 1, 0))
+        equal(status_name(x.sent()[0].status), "REM_INV_REQ_ERR", "status")
+        same(memory.get(), pattern(memory.length), "memory")
+        window.close()
+    return run
+
+
+test("a window whose addresses begin at zero: an atomic across two pages")(askew(4))
+test("a window whose addresses begin at zero: an atomic that is not aligned")(askew(100))
+
+
 @test("the null region reads as zeroes and forgets what is written")
 def null_region(_, x, y):
     """Alone and among others, of each kind of work."""

@@ -321,14 +321,20 @@ static void copy_from(const struct rove_mr *mr, u64 va, u8 *to, u32 len)
 	}
 }
 
-static u64 atomic(const struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare)
+static enum rove_fault atomic(const struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare,
+			      u64 *value)
 {
 	u32 room;
 	u64 *p = (u64 *)address(mr, va, sizeof(*p), &room);
 
+	/* Blocks begin and end at pages, so an aligned word is in one. */
+	if (!IS_ALIGNED((unsigned long)p, sizeof(*p)))
+		return ROVE_FAULT_REQ_INVALID;
 	if (op == ROVE_OP_CMP_SWP)
-		return cmpxchg64(p, compare, swap_add);
-	return atomic64_fetch_add(swap_add, (atomic64_t *)p);
+		*value = cmpxchg64(p, compare, swap_add);
+	else
+		*value = atomic64_fetch_add(swap_add, (atomic64_t *)p);
+	return ROVE_FAULT_NONE;
 }
 
 /* The same for regions whose pages have to be held for it. */
@@ -341,7 +347,8 @@ struct access {
 	u8 op;
 	u64 swap_add;
 	u64 compare;
-	u64 value;
+	u64 *value;
+	enum rove_fault fault;
 };
 
 static void copy_to_held(void *arg)
@@ -362,7 +369,7 @@ static void atomic_held(void *arg)
 {
 	struct access *a = arg;
 
-	a->value = atomic(a->mr, a->va, a->op, a->swap_add, a->compare);
+	a->fault = atomic(a->mr, a->va, a->op, a->swap_add, a->compare, a->value);
 }
 
 static enum rove_fault hold(struct access *a, bool write, void (*fn)(void *arg))
@@ -433,14 +440,12 @@ enum rove_fault rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, 
 
 	if (unlikely(mr->odp)) {
 		struct access a = { .mr = mr, .va = va, .len = sizeof(u64), .op = op,
-				    .swap_add = swap_add, .compare = compare };
+				    .swap_add = swap_add, .compare = compare, .value = value };
 
 		fault = hold(&a, true, atomic_held);
-		*value = a.value;
-		return fault;
+		return fault ?: a.fault;
 	}
-	*value = atomic(mr, va, op, swap_add, compare);
-	return ROVE_FAULT_NONE;
+	return atomic(mr, va, op, swap_add, compare, value);
 }
 
 void rove_mr_absent(struct rove_mr *mr, u64 va, u32 len, u64 want, bool write,

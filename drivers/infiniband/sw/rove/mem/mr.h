@@ -183,9 +183,9 @@ u32 rove_mr_pieces(const struct rove_mr *mr, u64 va, u32 len, struct rove_piece 
 bool rove_mr_copy(const struct rove_mr *to, u64 to_va, const struct rove_mr *from, u64 va, u32 len);
 
 /*
- * Atomic against all CPUs and QPs. @op: ROVE_OP_CMP_SWP or ROVE_OP_FETCH_ADD;
- * @va: a multiple of 8, checked by the caller. *@value: what was there before. NONE or
- * PAGE, as above.
+ * Atomic against all CPUs and QPs. @op: ROVE_OP_CMP_SWP or ROVE_OP_FETCH_ADD. *@value:
+ * what was there before. NONE or PAGE, as above, or REQ_INVALID: the word is not aligned
+ * where it lies, which of a window whose addresses begin at 0 @va does not tell.
  */
 enum rove_fault rove_mr_atomic(struct rove_mr *mr, u64 va, u8 op, u64 swap_add, u64 compare,
 			       u64 *value);

@@ -297,7 +297,7 @@ static enum rove_fault resp_atomic(struct rove_qp *qp, const struct rove_resp_ac
 	if (!mr)
 		return ROVE_FAULT_REQ_ACCESS;
 	fault = rove_mr_atomic(mr, act->va, act->op, act->swap_add, act->compare, value);
-	if (unlikely(fault))
+	if (unlikely(fault == ROVE_FAULT_PAGE))
 		fault = resp_wait(qp, mr, act->va, sizeof(u64), 0, true);
 	rove_mr_put(mr);
 	return fault;
