@@ -41,7 +41,7 @@ LIBC.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 FAILED = ctypes.c_void_p(-1).value
 MAP_FIXED, MAP_NORESERVE = 0x10, 0x4000
-MADV_PAGEOUT, MADV_HUGEPAGE = 21, 14
+MADV_FREE, MADV_HUGEPAGE, MADV_PAGEOUT = 8, 14, 21
 TESTS = []
 test = ends.tester(TESTS)
 
@@ -356,6 +356,40 @@ def of_file(_, x, y):
             same(os.pread(file.fileno(), 1 << 20, 0), data, f"round {i}")
         ym.close()
         ya.unmap()
+
+
+def written_before_it_went(x, y, area, seed):
+    """What a peer wrote stays, though the region and then the pages go."""
+    length = area.length
+    mr, _, rkey = area.on_demand(y)
+    src = x.memory(length)
+    src.set(pattern(length, seed))
+    x.send(1, WRITE, [src.sge()], (area.addr, rkey))
+    x.sent_well([1])
+    mr.close()
+    area.advise(MADV_PAGEOUT)
+    same(area.get(), pattern(length, seed), "what was written")
+    area.unmap()
+
+
+@test("written to, then no region any more: memory of a file that was only read before")
+def written_shared(_, x, y):
+    """The process has not made its pages dirty: the writing does."""
+    fd = os.memfd_create("shared")
+    os.ftruncate(fd, 1 << 18)
+    area = Area(1 << 18, fd)
+    same(area.get(), bytes(1 << 18), "before")
+    written_before_it_went(x, y, area, 1)
+    os.close(fd)
+
+
+@test("written to, then no region any more: pages that the process had given up")
+def written_free(_, x, y):
+    """It may have them back by writing."""
+    area = Area(1 << 18)
+    area.set(pattern(1 << 18, 2))
+    area.advise(MADV_FREE)
+    written_before_it_went(x, y, area, 3)
 
 
 @test("a tebibyte, of which little is used")

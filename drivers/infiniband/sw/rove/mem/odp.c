@@ -15,13 +15,15 @@
  *                                                         write_unlock
  *
  * No reference to a page is held: what is remembered is valid until the memory
- * manager's call has come back.
+ * manager's call has come back. Pages that may have been written are made dirty when they
+ * are forgotten, be it because the region goes.
  */
 #include <linux/hmm.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/overflow.h>
+#include <linux/rwsem.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -41,6 +43,10 @@ struct rove_odp {
 	struct rove_stats __percpu *stats;
 	u64 start;			/* the process's address of pos 0 */
 	bool writable;
+	/* Its owner keeps the memory manager waiting, and pages where they are. Nothing is
+	 * allocated under it; outside of lock.
+	 */
+	struct rw_semaphore stay;
 	rwlock_t lock;			/* BH off; what is remembered is valid under it */
 	/* By address >> PAGE_SHIFT: a page's number << 1, bit 0: may be written. Changed
 	 * under lock, but for empty places, which anybody reserves. Its own lock, inside the
@@ -91,6 +97,7 @@ static void forget(struct rove_odp *odp, unsigned long first, unsigned long last
 	struct page *dirty[FORGET_PAGES];
 	unsigned int n, num_dirty, i;
 
+	lockdep_assert_held(&odp->stay);
 	do {
 		write_lock_bh(&odp->lock);
 		n = forget_some(odp, &first, last, dirty, &num_dirty);
@@ -101,16 +108,21 @@ static void forget(struct rove_odp *odp, unsigned long first, unsigned long last
 	} while (n == FORGET_PAGES && first && first <= last);
 }
 
-/* Called by the memory manager; may not sleep for all ranges, and never does. */
+/* Called by the memory manager; false: would have to sleep, and may not. */
 static bool invalidate(struct mmu_interval_notifier *notifier,
 		       const struct mmu_notifier_range *range, unsigned long seq)
 {
 	struct rove_odp *odp = container_of(notifier, struct rove_odp, notifier);
 
+	if (mmu_notifier_range_blockable(range))
+		down_read(&odp->stay);
+	else if (!down_read_trylock(&odp->stay))
+		return false;
 	write_lock_bh(&odp->lock);
 	mmu_interval_set_seq(notifier, seq);
 	write_unlock_bh(&odp->lock);
 	forget(odp, range->start >> PAGE_SHIFT, (range->end - 1) >> PAGE_SHIFT);
+	up_read(&odp->stay);
 	rove_stat_add_any(odp->stats, ROVE_STAT_PAGE_INVALIDATIONS, 1);
 	return true;
 }
@@ -137,6 +149,7 @@ int rove_odp_create(struct rove_mr *mr, struct rove_stats __percpu *stats, u64 s
 	odp->stats = stats;
 	odp->start = start;
 	odp->writable = ib_access_writable(access);
+	init_rwsem(&odp->stay);
 	rwlock_init(&odp->lock);
 	xa_init_flags(&odp->pages, XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
 	err = mmu_interval_notifier_insert(&odp->notifier, current->mm, start, length,
@@ -156,8 +169,10 @@ void rove_odp_destroy(struct rove_mr *mr)
 {
 	struct rove_odp *odp = mr->odp;
 
+	down_write(&odp->stay);
+	forget(odp, 0, ULONG_MAX);
+	up_write(&odp->stay);
 	mmu_interval_notifier_remove(&odp->notifier);
-	/* Without the memory manager waiting the pages may be gone: only forgotten. */
 	xa_destroy(&odp->pages);
 	kfree(odp);
 	mr->odp = NULL;
