@@ -392,6 +392,24 @@ def written_free(_, x, y):
     written_before_it_went(x, y, area, 3)
 
 
+@test("memory that the kernel does not map")
+def secret(_, x, y):
+    """memfd_secret(): refused to peers, and to the process's own requests."""
+    fd = LIBC.syscall(ctypes.c_long(447), ctypes.c_long(0))
+    if fd < 0:
+        raise Skip("no memfd_secret()")
+    os.ftruncate(fd, 1 << 16)
+    area = Area(1 << 16, fd)
+    area.set(pattern(1 << 16))
+    src = x.memory(100)
+    mr, _, rkey = area.on_demand(y)
+    not_there(x, 1, WRITE, src.sge(), (area.addr, rkey), "REM_ACCESS_ERR")
+    same(area.get(), pattern(1 << 16), "what is there")
+    mr.close()
+    area.unmap()
+    os.close(fd)
+
+
 @test("a tebibyte, of which little is used")
 def sparse(_, x, y):
     """Here and there, to the very end."""

@@ -27,6 +27,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include "mr.h"
@@ -191,10 +192,23 @@ bool rove_odp_start(const struct rove_mr *mr, u64 *start)
 
 /* ---- fetching --------------------------------------------------------------- */
 
-/* Remembers @num pages from @first on. 0, -EBUSY: they changed meanwhile, -ENOMEM. */
+/* A process can have memory that the kernel does not map (memfd_secret()). */
+static bool is_mapped(struct page *page)
+{
+	u8 byte;
+
+	return !IS_ENABLED(CONFIG_ARCH_HAS_SET_DIRECT_MAP) ||
+	       !get_kernel_nofault(byte, (u8 *)page_address(page));
+}
+
+/*
+ * Remembers @num pages from @first on. 0, -EBUSY: they changed meanwhile, -ENOMEM,
+ * -EFAULT: one that was asked for is not for us.
+ */
 static int remember(struct rove_odp *odp, const struct hmm_range *range, unsigned long first,
 		    unsigned int num)
 {
+	struct page *page;
 	unsigned long pfn;
 	unsigned int i;
 	int err = 0;
@@ -212,10 +226,15 @@ static int remember(struct rove_odp *odp, const struct hmm_range *range, unsigne
 		pfn = range->hmm_pfns[i];
 		if (!(pfn & HMM_PFN_VALID))
 			continue;
+		page = hmm_pfn_to_page(pfn);
+		if (!is_mapped(page)) {
+			if (range->default_flags)
+				err = -EFAULT;
+			continue;
+		}
 		/* The place may have been forgotten since it was reserved. */
 		err = xa_err(xa_store(&odp->pages, first + i,
-				      page_entry(hmm_pfn_to_page(pfn), pfn & HMM_PFN_WRITE),
-				      GFP_ATOMIC));
+				      page_entry(page, pfn & HMM_PFN_WRITE), GFP_ATOMIC));
 	}
 	write_unlock_bh(&odp->lock);
 	return err;
