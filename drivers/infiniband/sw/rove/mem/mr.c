@@ -2,11 +2,12 @@
 /*
  * Memory regions: keys, checks, and copies from and to their pages.
  *
- * rove_mr_find() and the copies run for each packet and in any context: RCU, one
- * reference, no lock. All that they read is constant while the key is known.
+ * rove_mr_find() and the copies run for each packet, with BH off: RCU, one reference, no
+ * lock. All that they read is constant while the key is known.
  */
 #include <linux/atomic.h>
 #include <linux/cache.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
@@ -154,6 +155,7 @@ struct rove_mr *rove_mr_find(struct rove_mr_table *t, u32 key, const struct ib_p
 {
 	struct rove_mr *mr;
 
+	lockdep_assert_in_softirq();
 	rcu_read_lock();
 	mr = xa_load(&t->xa, key >> VARIANT_BITS);
 	if (mr && !refcount_inc_not_zero(&mr->refs))

@@ -120,7 +120,9 @@ void rove_mr_change(struct rove_mr *mr, const struct ib_pd *pd, int access);
  * @qpn:    who asks on behalf of its peer; 0: it is for the QP's own SGE
  * @access: IB_ACCESS_* bits that must all be set; 0: local read
  *
- * va + len is checked for overflow and against the region. Any context.
+ * va + len is checked for overflow and against the region. BH off, even if the key turns
+ * out to be of no use: who invalidates a window waits for all that have found it, and may
+ * have interrupted one of them. Other kinds of regions may be kept longer.
  *
  * Return: a region to be given back by rove_mr_put(), or NULL.
  */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/bottom_half.h>
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
 #include "../mem/dmabuf.h"
@@ -232,10 +233,13 @@ static int advise_one(struct ib_pd *pd, const struct ib_sge *sge, enum rove_odp_
 	struct rove_mr *mr;
 	int err = -EINVAL;
 
+	local_bh_disable();
 	mr = rove_mr_find(&rove_dev_of(pd->device)->mrs, sge->lkey, pd, 0, access, sge->addr,
 			  sge->length);
+	local_bh_enable();
 	if (!mr)
 		return -EFAULT;
+	/* It is no window, nor for fast registration: those may not be held with BH on. */
 	if (mr->kind == ROVE_MR_ODP) {
 		err = rove_odp_prefetch(mr, sge->addr, sge->length, how);
 		/* Who does not wait is not told either; it is only advice. */
