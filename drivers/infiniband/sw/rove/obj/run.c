@@ -538,12 +538,13 @@ enum hrtimer_restart rove_run_ack_timer(struct hrtimer *timer)
 	struct rove_qp *qp = container_of(timer, struct rove_qp, ack_timer);
 	u64 left = rove_prompt_left(&qp->prompt, ktime_get_ns());
 
-	if (left == 1)
-		rove_note_work(qp);
 	if (left <= 1) {
 		WRITE_ONCE(qp->ack_timed, 0);
 		smp_mb();	/* pairs with the responder's: the timer is started, or goes on */
 		left = rove_prompt_left(&qp->prompt, ktime_get_ns());
+		/* Also that of an ACK that began to wait since, if this CPU stood still. */
+		if (left == 1)
+			rove_note_work(qp);
 		if (left <= 1 || xchg(&qp->ack_timed, 1))
 			return HRTIMER_NORESTART;
 	}
