@@ -279,8 +279,9 @@ static int publish(struct rove_qp *qp)
 		return 0;
 	}
 
+	/* What is found stays for a grace period: nothing may fail once it is shown. */
 	if (qp->uctx) {
-		err = xa_alloc(&qp->uctx->slots, &qp->db_slot, qp,
+		err = xa_alloc(&qp->uctx->slots, &qp->db_slot, NULL,
 			       XA_LIMIT(0, ROVE_DB_SLOTS - 1), GFP_KERNEL_ACCOUNT);
 		if (err == -EBUSY)
 			qp->db_slot = ROVE_DB_NO_SLOT;
@@ -298,6 +299,8 @@ static int publish(struct rove_qp *qp)
 	}
 	qp->req.conf.sqpn = qp->qpn;
 	xa_store(&qps, qp->qpn, qp, GFP_KERNEL);
+	if (qp->uctx && qp->db_slot != ROVE_DB_NO_SLOT)
+		xa_store(&qp->uctx->slots, qp->db_slot, qp, GFP_KERNEL);
 	return 0;
 }
 
