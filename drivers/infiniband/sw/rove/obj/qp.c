@@ -463,16 +463,16 @@ static void set_ring_recv(struct rove_qp *qp, bool on)
 
 void rove_qp_fail(struct rove_qp *qp, bool send_only)
 {
-	enum ib_qp_state state = READ_ONCE(qp->state);
+	enum ib_qp_state state = READ_ONCE(qp->state), to = send_only ? IB_QPS_SQE : IB_QPS_ERR;
 
-	if (state == IB_QPS_RESET || state == IB_QPS_ERR)
-		return;
+	/* The owner of the other half may be here, too, and SQE does not undo ERR. */
+	do {
+		if (state == IB_QPS_RESET || state == IB_QPS_ERR)
+			return;
+	} while (!try_cmpxchg(&qp->state, &state, to));
 
-	trace_rove_qp_state(qp->qpn, state, send_only ? IB_QPS_SQE : IB_QPS_ERR);
-	if (send_only) {
-		WRITE_ONCE(qp->state, IB_QPS_SQE);
-	} else {
-		WRITE_ONCE(qp->state, IB_QPS_ERR);
+	trace_rove_qp_state(qp->qpn, state, to);
+	if (!send_only) {
 		set_ring_recv(qp, true);
 		set_bit(ROVE_WORK_FLUSH, &qp->resp_half.work);
 	}
