@@ -321,7 +321,7 @@ by_verbs() {
 		limit=$2
 		shift 2
 	fi
-	SLOW=$SLOW NA=$NA EA=$EA PYTHONDONTWRITEBYTECODE=1 timeout -k 5 $((limit * SLOW)) \
+	SLOW=$SLOW NA=$NA NB=$NB EA=$EA EB=$EB PYTHONDONTWRITEBYTECODE=1 timeout -k 5 $((limit * SLOW)) \
 		python3 "$SELFTESTS/$1" "$RA" "$RB" "$GID_A" "$GID_B" "${@:2}"
 }
 

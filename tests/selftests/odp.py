@@ -10,11 +10,16 @@ import os
 import random
 import signal
 import struct
+import subprocess
 import tempfile
 import threading
+import time
 
 from pyverbs import enums as e
+from pyverbs.addr import AH, AHAttr, GID, GlobalRoute
+from pyverbs.cq import CQEX, CqInitAttrEx, PollCqAttr
 from pyverbs.mr import MR, MW, MWBindInfo
+from pyverbs.qp import QPAttr
 from pyverbs.wr import SGE, SendWR
 
 import ends
@@ -621,6 +626,162 @@ def goes(_, x, y):
     if bad:
         equal(status_name(bad[0].status), "REM_ACCESS_ERR", "the first that failed")
     xm.close()
+
+
+VLAN = 5
+VLAN_QKEY = 0x11223344
+GRH = 40
+
+
+def ip_in(side, *words):
+    """Run ip(8) where the device of that side is."""
+    subprocess.run([*os.environ["N" + side].split(), "ip", *words], check=True)
+
+
+def gid_text(address):
+    """As the kernel writes it."""
+    b = [int(part) for part in address.split(".")]
+    return f"0000:0000:0000:0000:0000:ffff:{b[0]:02x}{b[1]:02x}:{b[2]:02x}{b[3]:02x}"
+
+
+def vlan_gid(device, address):
+    """The index of the GID that this address makes, once it is there."""
+    gids = f"/sys/class/infiniband/{device}/ports/1"
+    wanted = gid_text(address)
+
+    def find():
+        for index in os.listdir(f"{gids}/gids"):
+            try:
+                with open(f"{gids}/gids/{index}", encoding="ascii") as f:
+                    gid = f.read().strip()
+                with open(f"{gids}/gid_attrs/types/{index}", encoding="ascii") as f:
+                    kind = f.read().strip()
+            except OSError:
+                continue
+            if gid == wanted and kind == "RoCE v2":
+                return int(index)
+        return None
+
+    check(wait_until(lambda: find() is not None), f"no GID {wanted} on {device}")
+    return find()
+
+
+def to_rts(end):
+    """Of a queue pair for datagrams."""
+    attr = QPAttr(qp_state=e.IBV_QPS_INIT, port_num=1)
+    attr.qkey = VLAN_QKEY
+    end.qp.modify(attr, e.IBV_QP_STATE | e.IBV_QP_PKEY_INDEX | e.IBV_QP_PORT | e.IBV_QP_QKEY)
+    end.to_state(e.IBV_QPS_RTR)
+    end.qp.modify(QPAttr(qp_state=e.IBV_QPS_RTS), e.IBV_QP_STATE | e.IBV_QP_SQ_PSN)
+
+
+def heavy(pieces):
+    """So many mappings: while they are copied by fork() no page of the process is fetched."""
+    area = Area(2 * pieces * PAGE, flags=MAP_NORESERVE)
+    for i in range(pieces):
+        libc(LIBC.mprotect, area.addr + 2 * i * PAGE, PAGE, mmap.PROT_READ)
+
+
+def takes_while_forking(name, gid_index, pieces, commands, answers):
+    """Receives a datagram whose page cannot be fetched before fork() is through: tells when
+    that was, and the VLAN of the completion."""
+    options = {"type": e.IBV_QPT_UD}
+    end = ends.End(name, gid_index, options)
+    end.rcq = CQEX(end.ctx, CqInitAttrEx(cqe=16, wc_flags=e.IBV_WC_STANDARD_FLAGS |
+                                         e.IBV_WC_EX_WITH_CVLAN))
+    end.qp = end.make_qp()
+    to_rts(end)
+    area = Area(PAGE)
+    mr, lkey, _ = area.on_demand(end)
+    end.recv(1, [SGE(area.addr, PAGE, lkey)])
+    heavy(pieces)
+    os.write(answers, struct.pack("=I", end.qp.qp_num))
+    if not os.read(commands, 1):
+        return
+    os.write(answers, b"f")
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    forked = time.monotonic()
+    check(wait_until(lambda: not end.rcq.start_poll(PollCqAttr()), 20), "no completion")
+    answer = struct.pack("=dII", forked, end.rcq.status, end.rcq.read_cvlan())
+    end.rcq.end_poll()
+    same(area.get(100, GRH), pattern(100), "datagram")
+    os.write(answers, answer)
+    os.waitpid(pid, 0)
+    mr.close()
+
+
+def vlan_goes(pair, x, pieces):
+    """Whether the VLAN was gone before the page could be fetched."""
+    sides = [("A", pair.names[0], "10.5.0.1"), ("B", pair.names[1], "10.5.0.2")]
+    for side, _, address in sides:
+        netdev = os.environ["E" + side]
+        ip_in(side, "link", "add", "link", netdev, "name", "vl5", "type", "vlan", "id", str(VLAN))
+        ip_in(side, "addr", "add", address + "/24", "dev", "vl5")
+        ip_in(side, "link", "set", "vl5", "up")
+    index = [vlan_gid(name, address) for _, name, address in sides]
+    commands, tell = os.pipe()
+    hear, answers = os.pipe()
+    pid = os.fork()
+    if not pid:
+        status = 1
+        os.close(tell)
+        os.close(hear)
+        try:
+            takes_while_forking(pair.names[1], index[1], pieces, commands, answers)
+            status = 0
+        except Exception as error:  # pylint: disable=broad-except
+            print(f"# {error}", flush=True)
+        os._exit(status)
+    os.close(answers)
+    try:
+        qpn = struct.unpack("=I", os.read(hear, 4))[0]
+        route = GlobalRoute(dgid=GID(gid_text(sides[1][2])), sgid_index=index[0])
+        ah = AH(x.pd, attr=AHAttr(gr=route, is_global=1, port_num=1))
+        src = x.memory(100)
+        src.set(pattern(100))
+        wr = SendWR(1, SEND, 1, 0, [src.sge()], SIGNALED)
+        wr.set_wr_ud(ah, qpn, VLAN_QKEY)
+        before = counter(pair.names[1], "page_faults")
+        os.write(tell, b"g")
+        os.read(hear, 1)
+        time.sleep(0.05)
+        x.qp.post_send(wr)
+        x.sent_well([1])
+        check(wait_until(lambda: counter(pair.names[1], "page_faults") > before), "no page asked for")
+        # Its memory is somebody else's then.
+        ip_in("B", "link", "del", "vl5")
+        gone = time.monotonic()
+        for i in range(20):
+            ip_in("B", "link", "add", "link", os.environ["EB"], "name", f"vn{i}", "type", "vlan",
+                  "id", str(100 + i))
+        forked, status, vlan = struct.unpack("=dII", os.read(hear, 16))
+        equal(status_name(status), "SUCCESS", "status")
+        equal(vlan, VLAN, "VLAN")
+        ah.close()
+    finally:
+        for side, netdev in [("A", "vl5"), ("B", "vl5")] + [("B", f"vn{i}") for i in range(20)]:
+            subprocess.run([*os.environ["N" + side].split(), "ip", "link", "del", netdev],
+                           check=False, stderr=subprocess.DEVNULL)
+        os.close(commands)
+        os.close(tell)
+        os.close(hear)
+        equal(os.waitpid(pid, 0)[1], 0, "how the receiver ended")
+    return gone < forked
+
+
+@test("datagrams of a VLAN that goes while their pages are fetched", type=e.IBV_QPT_UD,
+      connect=False)
+def vlan(pair, x, _):
+    """They are told as what they were; the netdev is not looked at any more."""
+    if not os.environ["NB"]:
+        raise Skip("both ends are in one namespace")
+    to_rts(x)
+    for pieces in (15000, 30000):
+        if vlan_goes(pair, x, pieces):
+            return
+    raise Skip("fork() is too fast here")
 
 
 if __name__ == "__main__":

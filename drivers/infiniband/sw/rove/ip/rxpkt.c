@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/bug.h>
 #include <linux/build_bug.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
@@ -49,6 +51,17 @@ static bool make_readable(struct sk_buff *skb)
 	return true;
 }
 
+static void read_dev(struct rove_rxdev *d, const struct net_device *dev)
+{
+	*d = (struct rove_rxdev){};
+	if (!dev)
+		return;
+	d->ether = dev->type == ARPHRD_ETHER;
+	d->tagged = is_vlan_dev(dev);
+	if (d->tagged)
+		d->vlan = vlan_dev_vlan_id(dev);
+}
+
 bool rove_rxpkt_begin(struct rove_rxpkt *rx, struct sk_buff *skb)
 {
 	const struct udphdr *uh;
@@ -71,6 +84,7 @@ bool rove_rxpkt_begin(struct rove_rxpkt *rx, struct sk_buff *skb)
 		return false;
 
 	rx->skb = skb;
+	read_dev(&rx->dev, skb->dev);
 	rx->off = udp + sizeof(*uh);
 	rx->end = udp + len;
 	rx->piece = len - sizeof(*uh);

@@ -12,6 +12,13 @@
 #include "../wire/icrc.h"
 #include "../wire/piece.h"
 
+/* What completions tell of the netdev that a train came in by, which may go before they do. */
+struct rove_rxdev {
+	bool ether;
+	bool tagged;		/* a VLAN: */
+	u16 vlan;
+};
+
 struct rove_rxpkt {
 	struct sk_buff *skb;	/* NULL: the packet came by function call; see pieces */
 	u32 off;		/* of this packet's BTH, in the skb */
@@ -22,6 +29,7 @@ struct rove_rxpkt {
 	bool same_id;		/* all packets carry the first one's IP ID */
 	bool counted_id;	/* no: they count up from it */
 	u16 id;			/* the first one's */
+	struct rove_rxdev dev;
 	/* the stretch of memory that was looked at last */
 	const u8 *at;
 	u32 at_off;		/* in the skb */
@@ -39,7 +47,8 @@ struct rove_rxpkt {
  * linear part. The skb stays the caller's, but may be linearised.
  *
  * Return: false when there is something between IP and UDP, when the lengths are
- * impossible, or when the skb is of a kind that cannot be read.
+ * impossible, or when the skb is of a kind that cannot be read. skb->dev is looked at here
+ * only; where it is NULL, rx->dev is for the caller to fill in.
  */
 bool rove_rxpkt_begin(struct rove_rxpkt *rx, struct sk_buff *skb);
 

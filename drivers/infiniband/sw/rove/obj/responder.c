@@ -3,7 +3,7 @@
  * The responder half at work: requests to memory, completions and responses. It
  * carries out what proto/resp decides; called by the owner of the half, BH off.
  */
-#include <linux/if_vlan.h>
+#include <linux/etherdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include "../ip/rxpkt.h"
@@ -146,12 +146,11 @@ static void resp_complete(struct rove_qp *qp, const struct rove_resp_comp *comp,
 		cqe.flags |= ROVE_CQE_GRH;
 		if (!rx->flow.v6)
 			cqe.flags |= ROVE_CQE_IPV4;
-		if (rx->skb->dev && is_vlan_dev(rx->skb->dev)) {
+		if (rx->dev.tagged) {
 			cqe.flags |= ROVE_CQE_VLAN;
-			cqe.vlan = vlan_dev_vlan_id(rx->skb->dev);
+			cqe.vlan = rx->dev.vlan;
 		}
-		if (skb_mac_header_was_set(rx->skb) && rx->skb->dev &&
-		    rx->skb->dev->type == ARPHRD_ETHER &&
+		if (skb_mac_header_was_set(rx->skb) && rx->dev.ether &&
 		    skb_network_offset(rx->skb) - skb_mac_offset(rx->skb) >= ETH_HLEN)
 			ether_addr_copy(cqe.smac, eth_hdr(rx->skb)->h_source);
 	}

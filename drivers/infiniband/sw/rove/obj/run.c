@@ -37,6 +37,7 @@ struct deferred {
 	u32 off;
 	u32 end;
 	u32 index;
+	struct rove_rxdev dev;
 };
 
 static struct deferred *deferred_of(struct sk_buff *skb)
@@ -110,7 +111,11 @@ static bool defer_packets(struct rove_qp *qp, struct rove_half *h, struct rove_r
 		rove_note_drop(qp, ROVE_DROP_NOMEM);
 		return more;
 	}
-	*deferred_of(clone) = (struct deferred){ .off = off, .end = end, .index = index };
+	*deferred_of(clone) = (struct deferred){
+		.off = off, .end = end, .index = index, .dev = rx->dev,
+	};
+	/* The half may be paused for long, and the netdev is not held. */
+	clone->dev = NULL;
 	if (first)
 		skb_queue_head(&h->packets, clone);
 	else
@@ -198,6 +203,7 @@ static void run_deferred(struct rove_qp *qp, struct rove_half *h, u64 now)
 			rx.off = d.off;
 			rx.end = d.end;
 			rx.index = d.index;
+			rx.dev = d.dev;
 			if (rove_rxpkt_read(&rx) == ROVE_DROP_NONE)
 				run_packets_of(qp, h, &rx, rx.pkt.dqpn, now, &count);
 		}
