@@ -355,7 +355,7 @@ struct rove_qp *rove_qp_create(struct rove_dev *dev, struct ib_pd *pd, struct ib
 	init_half(&qp->resp_half, qp);
 	__skb_queue_head_init(&qp->kept);
 	hrtimer_setup(&qp->timer, rove_run_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	hrtimer_setup(&qp->ack_timer, rove_run_ack_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	timer_setup(&qp->ack_timer, rove_run_ack_timer, 0);
 	tasklet_setup(&qp->tasklet, rove_run_tasklet);
 	INIT_CSD(&qp->hand_over, rove_run_handed, qp);
 
@@ -435,7 +435,7 @@ void rove_qp_destroy(struct rove_qp *qp)
 	mutex_unlock(&qp->mutex);
 
 	hrtimer_cancel(&qp->timer);
-	hrtimer_cancel(&qp->ack_timer);
+	timer_delete_sync(&qp->ack_timer);
 	/* Nobody hands it over any more; an interrupt may be on its way. */
 	while (smp_load_acquire(&qp->handed))
 		cpu_relax();

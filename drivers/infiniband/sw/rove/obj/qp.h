@@ -8,6 +8,7 @@
 #include <linux/refcount.h>
 #include <linux/skbuff.h>
 #include <linux/smp.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include "../ip/path.h"
@@ -102,7 +103,7 @@ struct rove_qp {
 	struct rove_rwqe *rwqe;		/* held receive WQE */
 	bool called;			/* the last request came by samehost */
 	struct rove_prompt prompt;	/* an ACK that waits for the requester half; */
-	struct hrtimer ack_timer;	/* not for ever. It is on: */
+	struct timer_list ack_timer;	/* not for ever. It is on: */
 	u32 ack_timed;
 	struct sk_buff_head kept;	/* requests that came too early: obj/keep.c */
 	u32 kept_bytes;			/* of memory */

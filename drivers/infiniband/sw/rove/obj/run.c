@@ -8,6 +8,7 @@
  * remains is noted as ROVE_WORK_MORE and taken up by the tasklet, or by the
  * thread that began it.
  */
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
 #include "../ip/rxpkt.h"
@@ -315,6 +316,11 @@ static bool is_unanswered(const struct rove_qp *qp, const struct rove_rxpkt *nex
 	       rove_psn_diff(end, next->pkt.psn) != 1;
 }
 
+static void start_ack_timer(struct rove_qp *qp, u64 ns)
+{
+	mod_timer(&qp->ack_timer, jiffies + nsecs_to_jiffies(ns) + 1);
+}
+
 /*
  * A request came by itself: will the requester half send something soon, so that the ACK
  * can go with it? Who sleeps until something comes does not answer so soon, and had better
@@ -330,10 +336,12 @@ static bool ack_waits(struct rove_qp *qp, const struct rove_rxpkt *next, u64 now
 		rove_prompt_sent(&qp->prompt);
 		return false;
 	}
-	/* It is not stopped when the ACK goes, and sees to the next one then. */
+	/*
+	 * It is not stopped when the ACK goes, and sees to the next one then. It may be a tick
+	 * late, and needs no interrupt of its own.
+	 */
 	if (!xchg(&qp->ack_timed, 1))
-		hrtimer_start(&qp->ack_timer, ns_to_ktime(ROVE_PROMPT_WAIT_NS),
-			      HRTIMER_MODE_REL_SOFT);
+		start_ack_timer(qp, ROVE_PROMPT_WAIT_NS);
 	return true;
 }
 
@@ -539,7 +547,7 @@ enum hrtimer_restart rove_run_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-enum hrtimer_restart rove_run_ack_timer(struct hrtimer *timer)
+void rove_run_ack_timer(struct timer_list *timer)
 {
 	struct rove_qp *qp = container_of(timer, struct rove_qp, ack_timer);
 	u64 left = rove_prompt_left(&qp->prompt, ktime_get_ns());
@@ -552,10 +560,9 @@ enum hrtimer_restart rove_run_ack_timer(struct hrtimer *timer)
 		if (left == 1)
 			rove_note_work(qp);
 		if (left <= 1 || xchg(&qp->ack_timed, 1))
-			return HRTIMER_NORESTART;
+			return;
 	}
-	hrtimer_forward_now(timer, ns_to_ktime(left));
-	return HRTIMER_RESTART;
+	start_ack_timer(qp, left);
 }
 
 void rove_run_lock(struct rove_qp *qp)

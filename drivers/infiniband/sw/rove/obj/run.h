@@ -63,7 +63,7 @@ void rove_run_unlock(struct rove_qp *qp);
 
 /* Of struct rove_qp: timers, tasklet, and the interrupt that hands it over. */
 enum hrtimer_restart rove_run_timer(struct hrtimer *timer);
-enum hrtimer_restart rove_run_ack_timer(struct hrtimer *timer);
+void rove_run_ack_timer(struct timer_list *timer);
 void rove_run_tasklet(struct tasklet_struct *tasklet);
 void rove_run_handed(void *arg);
 

@@ -38,7 +38,7 @@
 #define PERIOD_MIN_NS	(10 * NSEC_PER_USEC)
 #define PERIOD_MAX_NS	(100 * NSEC_PER_USEC)
 /* It is doubled up to this while polls do the work. */
-#define PERIOD_POLLED_NS	NSEC_PER_MSEC
+#define PERIOD_POLLED_NS	(8 * NSEC_PER_MSEC)
 /* Requests in a period that are worth it; so many periods in a row with less end it. */
 #define WORTH		4
 #define POOR		3
@@ -101,6 +101,8 @@ static bool was_worth_it(struct rove_uctx *u)
 	} else if (polled) {
 		w->period = min_t(u64, 2 * w->period, PERIOD_POLLED_NS);
 	} else {
+		/* It may wait for what was just done: the next one is not kept as long. */
+		w->period = w->base;
 		return false;
 	}
 	w->found++;
