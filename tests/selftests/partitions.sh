@@ -82,6 +82,17 @@ rules() {
 	PKEY=$PKEY by_verbs partitions.py
 }
 
+# In a namespace the core shows links of shared mode without their tables.
+where_no_table_is() {
+	local what
+
+	! a test -d "/sys/class/infiniband/$RA/ports/1/partitions" || skip "the table is seen everywhere"
+	for what in show "show $RA" "add $RA 0x8001"; do
+		# shellcheck disable=SC2086 # words
+		refused a "$PKEY" $what && grep -q 'first network namespace' "$T/said" || return
+	done
+}
+
 in_partition() {
 	"$PKEY" set "$RA" 3 0x8123 && "$PKEY" set "$RB" 7 0x0123 || return
 	pair -- ib_write_bw -F -d "$RA" -x "$GID_A" -n 500 -s 8192 --pkey_index=3 \
@@ -105,6 +116,7 @@ cm_limited() {
 t "the table is shown and set" with table
 t "what is no key is refused" with table_refuses
 t "a full table" with full_table
+t "in a namespace it is told where the table is" where_no_table_is
 t "every rule, by verbs" with rules
 t "ib_write_bw in a partition" with in_partition
 t "rdma_cm, a limited member" with cm_limited
