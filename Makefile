@@ -7,8 +7,10 @@ KDIR ?= /lib/modules/$(KVER)/build
 KVER ?= $(shell uname -r)
 DESTDIR ?=
 
-# Builds outside the checkout go here; sudo keeps to its caller's folder.
-USER_HOME := $(shell getent passwd "$${SUDO_UID:-$$(id -u)}" | cut -d: -f6)
+# Builds outside the checkout go here; sudo keeps to its caller's folder. Not everybody has
+# one that there is, or an entry at all.
+PASSWD_HOME := $(shell getent passwd "$${SUDO_UID:-$$(id -u)}" | cut -d: -f6)
+USER_HOME := $(if $(and $(PASSWD_HOME),$(wildcard $(PASSWD_HOME)/.)),$(PASSWD_HOME),$(HOME))
 O ?= $(or $(XDG_CACHE_HOME),$(USER_HOME)/.cache)/rove/host-$(shell echo '$(CURDIR)' | cksum | cut -d' ' -f1)
 
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
@@ -56,6 +58,8 @@ help:
 # ---- this machine --------------------------------------------------------------
 
 modules:
+	@test -e $(KDIR)/Makefile || { echo 'no headers of the kernel $(KVER) in $(KDIR);' \
+		'on Debian: apt-get install linux-headers-$(KVER)' >&2; exit 1; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
 provider:
@@ -84,9 +88,10 @@ install-module: modules
 	depmod $(KVER)
 endif
 
-# make, then sudo make install: what was built is taken as it is.
+# make, then sudo make install: what was built is taken as it is, unless it is of older
+# sources or for another rdma-core.
 install-files:
-	test -e $(O)/provider/librove-rdmav.so || $(MAKE) provider
+	tools/provider-build -n $(O)/provider
 	install -d $(DESTDIR)$(VERBS_PROVIDER_DIR) $(DESTDIR)$(VERBS_CONFIG_DIR) \
 		$(DESTDIR)$(UDEV_RULES_DIR) $(DESTDIR)$(MANDIR)/man4 $(DESTDIR)$(MANDIR)/man7 \
 		$(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(SBINDIR)
