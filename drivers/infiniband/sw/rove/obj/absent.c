@@ -13,6 +13,7 @@ static void fetch(struct work_struct *work)
 
 	h->fetch_err = rove_odp_fetch(&h->absent);
 	rove_mr_put(h->absent.mr);
+	smp_mb();	/* whoever finds that it is fetched, finds what came of it */
 	rove_run_fetched(h->qp, h);
 }
 
