@@ -170,6 +170,29 @@ itself() {
 	"$@"
 }
 
+# The example, as it is: it tells itself whether all bytes are right.
+# example ADDRESS [OPTION...]: of both ends.
+example() {
+	local source=$SELFTESTS/../../tools/examples/rdma_echo.c address=$1
+	shift
+
+	[ -e "$source" ] || skip "no examples"
+	[ -x "$T/rdma_echo" ] || gcc -O2 -o "$T/rdma_echo" "$source" -lrdmacm -libverbs || return
+	pair -r "cm:$CM_PORT" -- "$T/rdma_echo" -a "${LISTEN:-0.0.0.0}" "$@" -- "$T/rdma_echo" "$@" "$address"
+}
+
+example_v6() { LISTEN=:: example "$IP6_A"; }
+
+# Sizes that differ are told, and nobody waits for ever.
+example_differs() {
+	example "$IP_A" && start_server "cm:$CM_PORT" "$LIMIT" "$T/rdma_echo" -s 4096 || return
+	run_client "$LIMIT" "$T/rdma_echo" -s 8192 "$IP_A"
+	wait "$SERVER"
+	local status=$?
+	cat "$T/client" "$T/server"
+	[ "$CLIENT_STATUS" = 1 ] && [ "$status" = 1 ]
+}
+
 t "rping" rping_at 0.0.0.0 "$IP_A" -C 100
 t "rping -V" rping_at 0.0.0.0 "$IP_A" -V -C 100
 t "rping -V -S 65535" rping_at 0.0.0.0 "$IP_A" -V -S 65535 -C "$MANY"
@@ -206,5 +229,9 @@ t "a TCP program over rsockets" preload
 t "cmtime" cmtime -c "$MANY"
 t "rdma_server, rdma_client" server_client rdma_server rdma_client
 t "rdma_xserver, rdma_xclient with RC" server_client rdma_xserver rdma_xclient -c r
+t "rdma_echo, the example" example "$IP_A"
+t "rdma_echo of 1 MiB" example "$IP_A" -s 1048576
+t "rdma_echo, IPv6" need_ipv6 example_v6
+t "rdma_echo, two sizes" example_differs
 t "nothing is left" leaves_nothing
 run_tests
