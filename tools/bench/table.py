@@ -32,7 +32,8 @@ def better(data, row):
     ours, theirs = (median(data, row, name) for name in ("rove", "rxe"))
     if not ours or not theirs:
         return None
-    return theirs / ours if row["unit"] in ("us", "s", "bytes") else ours / theirs
+    less = row["unit"] in ("us", "s", "bytes") or row["name"] == "calls"
+    return theirs / ours if less else ours / theirs
 
 
 def footer(data):
