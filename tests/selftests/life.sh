@@ -107,6 +107,7 @@ no_way_back() {
 	wait_until 5 nothing_flows || { echo "the writer goes on"; status=1; }
 	tried=$(acks acks_sent)
 	came=$(acks rx_packets)
+	# So long it is counted.
 	sleep 1
 	tried=$(acks acks_sent "$tried")
 	came=$(acks rx_packets "$came")

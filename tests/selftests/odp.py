@@ -633,15 +633,21 @@ VLAN_QKEY = 0x11223344
 GRH = 40
 
 
+def run_at(side, *words, must=True):
+    """What a command prints where the device of that side is; not must: it may fail."""
+    return subprocess.run([*os.environ["N" + side].split(), *words], check=must,
+                          stdout=subprocess.PIPE,
+                          stderr=None if must else subprocess.DEVNULL).stdout
+
+
 def namespace(side):
     """That of the network there."""
-    return subprocess.run([*os.environ["N" + side].split(), "readlink", "/proc/self/ns/net"],
-                          check=True, stdout=subprocess.PIPE).stdout
+    return run_at(side, "readlink", "/proc/self/ns/net")
 
 
-def ip_in(side, *words):
-    """Run ip(8) where the device of that side is."""
-    subprocess.run([*os.environ["N" + side].split(), "ip", *words], check=True)
+def ip_in(side, *words, must=True):
+    """Run ip(8) there."""
+    run_at(side, "ip", *words, must=must)
 
 
 def gid_text(address):
@@ -768,8 +774,7 @@ def vlan_goes(pair, x, pieces):
         ah.close()
     finally:
         for side, netdev in [("A", "vl5"), ("B", "vl5")] + [("B", f"vn{i}") for i in range(20)]:
-            subprocess.run([*os.environ["N" + side].split(), "ip", "link", "del", netdev],
-                           check=False, stderr=subprocess.DEVNULL)
+            ip_in(side, "link", "del", netdev, must=False)
         os.close(commands)
         os.close(tell)
         os.close(hear)
