@@ -39,6 +39,7 @@ typedef int32_t s32;
 typedef int64_t s64;
 
 #define __packed		__attribute__((__packed__))
+#define __uninitialized
 #define __force
 #define fallthrough		__attribute__((__fallthrough__))
 #define likely(x)		__builtin_expect(!!(x), 1)

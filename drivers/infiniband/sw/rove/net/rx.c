@@ -163,8 +163,8 @@ static bool run_train(struct rove_rxpkt *rx, const struct dest *d)
 
 void rove_rx(struct sk_buff *skb, enum rove_drop why)
 {
-	struct rove_rxpkt rx;
-	struct dest d;
+	struct rove_rxpkt rx __uninitialized;
+	struct dest d __uninitialized;
 
 	/* An skb may be kept for a while; nothing else is to be kept by it. */
 	nf_reset_ct(skb);

@@ -43,7 +43,7 @@ static bool is_reliable(const struct rove_qp *qp)
 enum rove_fault rove_requester_fill(struct rove_qp *qp, const struct rove_seg *seg, u8 *payload)
 {
 	const struct rove_swqe *wqe = rove_req_wqe(&qp->req, seg->wqe);
-	struct rove_absent absent;
+	struct rove_absent absent __uninitialized;
 	enum rove_fault fault;
 
 	if (seg->source == ROVE_SEG_NONE) {
@@ -124,8 +124,8 @@ static bool ud_begin(struct rove_qp *qp, struct ud_batch *u, u32 handle)
 static bool req_send_ud(struct rove_qp *qp, u64 now)
 {
 	const struct rove_seg *lost;
-	struct rove_seg seg;
-	struct ud_batch u;
+	struct rove_seg seg __uninitialized;
+	struct ud_batch u __uninitialized;
 	bool more = true;
 	int ret;
 	u32 n;
@@ -325,11 +325,11 @@ static void rider_leaves(struct rove_qp *qp, const struct rider *r, int err, u64
 /* Return: true when the budget ran out first. */
 static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 {
+	struct rove_batch b __uninitialized;
+	struct rove_seg seg __uninitialized;
+	struct rider rider __uninitialized;
 	const struct rove_seg *lost;
-	struct rove_seg seg;
 	bool more = true;
-	struct rove_batch b;
-	struct rider rider;
 	int ret = 0;
 
 	if (!rove_req_has_more(&qp->req) && !rove_req_in_flight(&qp->req))
@@ -394,23 +394,29 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	return more;
 }
 
+static void req_complete(struct rove_qp *qp, const struct rove_req_comp *comp, u64 now)
+{
+	struct rove_cqe cqe = {
+		.wr_id = comp->wqe->sqe.wr_id,
+		.timestamp = now,
+		.byte_len = comp->wqe->length,
+		.qpn = qp->qpn,
+		.wqe = comp->index,
+		.status = rove_fault_info(comp->fault)->status,
+		.opcode = comp->wqe->sqe.opcode,
+	};
+
+	trace_rove_wqe_completed(&cqe);
+	rove_cq_complete(qp->send_cq, &cqe, comp->fault);
+}
+
 static void req_reap(struct rove_qp *qp, u64 now)
 {
 	struct rove_req_comp comp;
-	struct rove_cqe cqe = {};
 
-	cqe.qpn = qp->qpn;
-	cqe.timestamp = now;
 	while (rove_req_reap(&qp->req, &comp)) {
-		if (!comp.report)
-			continue;
-		cqe.wr_id = comp.wqe->sqe.wr_id;
-		cqe.opcode = comp.wqe->sqe.opcode;
-		cqe.byte_len = comp.wqe->length;
-		cqe.wqe = comp.index;
-		cqe.status = rove_fault_info(comp.fault)->status;
-		trace_rove_wqe_completed(&cqe);
-		rove_cq_complete(qp->send_cq, &cqe, comp.fault);
+		if (comp.report)
+			req_complete(qp, &comp, now);
 	}
 }
 
@@ -492,8 +498,8 @@ static bool req_placed(struct rove_qp *qp, enum rove_fault fault, struct rove_ab
 /* A response. */
 bool rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 {
-	struct rove_req_place place = {};
-	struct req_scatter s;
+	struct rove_req_place place __uninitialized;
+	struct req_scatter s __uninitialized;
 	enum rove_fault fault;
 
 	trace_rove_packet_received(qp->qpn, &rx->pkt);

@@ -71,10 +71,10 @@ enum rove_fault rove_responder_fill(struct rove_qp *qp, const struct rove_seg *s
 /* Return: true when the budget ran out first. */
 static bool resp_send(struct rove_qp *qp)
 {
+	struct rove_batch b __uninitialized;
+	struct rove_seg seg __uninitialized;
 	const struct rove_seg *lost;
-	struct rove_seg seg;
 	bool more = true;
-	struct rove_batch b;
 	int ret = 0;
 
 	if (qp->limits.ud)
@@ -241,9 +241,11 @@ static enum rove_fault resp_place_grh(struct rove_qp *qp, const struct rove_rxpk
 static enum rove_fault resp_place_rqe(struct rove_qp *qp, const struct rove_resp_act *act,
 				      struct rove_rxpkt *rx)
 {
-	struct resp_place s = { .qp = qp, .off = act->off };
 	enum rove_fault fault = ROVE_FAULT_NONE;
+	struct resp_place s __uninitialized;
 
+	s.qp = qp;
+	s.off = act->off;
 	if (qp->limits.ud)
 		fault = resp_place_grh(qp, rx, &s.absent);
 	if (!fault)
@@ -256,9 +258,10 @@ static enum rove_fault resp_place_rqe(struct rove_qp *qp, const struct rove_resp
 static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_act *act,
 				     struct rove_rxpkt *rx)
 {
-	struct resp_place s = { .qp = qp, .va = act->va };
 	enum rove_fault fault = ROVE_FAULT_NONE;
+	struct resp_place s __uninitialized;
 
+	s.va = act->va;
 	s.mr = rove_mr_use(&qp->resp_half.mrs, act->rkey, qp->remote_pd, qp->qpn,
 			   IB_ACCESS_REMOTE_WRITE, act->va, act->check_len);
 	if (!s.mr)
@@ -357,8 +360,8 @@ static enum rove_fault resp_flush_range(struct rove_qp *qp, const struct rove_re
 /* A request. */
 bool rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 {
+	struct rove_resp_act act __uninitialized;
 	struct rove_resp_result res;
-	struct rove_resp_act act;
 	bool nowhere = false;
 
 	trace_rove_packet_received(qp->qpn, &rx->pkt);

@@ -140,7 +140,7 @@ static bool run_packet(struct rove_qp *qp, struct rove_half *h, struct rove_rxpk
 static void run_kept(struct rove_qp *qp, u64 now)
 {
 	struct rove_half *h = &qp->resp_half;
-	struct rove_rxpkt rx;
+	struct rove_rxpkt rx __uninitialized;
 	struct sk_buff *skb;
 	bool more;
 	s32 early;
@@ -189,9 +189,9 @@ static bool run_packets_of(struct rove_qp *qp, struct rove_half *h, struct rove_
 /* The owner takes up what others left. */
 static void run_deferred(struct rove_qp *qp, struct rove_half *h, u64 now)
 {
-	struct rove_rxpkt rx;
+	struct rove_rxpkt rx __uninitialized;
+	struct deferred d __uninitialized;
 	struct sk_buff *skb;
-	struct deferred d;
 	u32 count;
 
 	if (h == &qp->resp_half && unlikely(!skb_queue_empty(&qp->kept)))

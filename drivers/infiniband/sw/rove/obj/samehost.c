@@ -194,7 +194,7 @@ static void count(struct rove_qp *from, struct rove_qp *to, const struct moved *
 static bool give_request(struct rove_qp *qp, struct rove_qp *peer, const struct rove_seg *seg,
 			 struct moved *m, u64 now)
 {
-	struct rove_rxpkt rx;
+	struct rove_rxpkt rx __uninitialized;
 	enum rove_fault fault;
 	bool taken;
 
@@ -216,7 +216,7 @@ static bool give_request(struct rove_qp *qp, struct rove_qp *peer, const struct 
 static bool give_answer(struct rove_qp *qp, struct rove_qp *peer, const struct rove_seg *seg,
 			struct moved *m, u64 now)
 {
-	struct rove_rxpkt rx;
+	struct rove_rxpkt rx __uninitialized;
 	enum rove_fault fault;
 	bool taken;
 
@@ -269,7 +269,7 @@ static bool give_answer_span(struct rove_qp *qp, struct rove_qp *peer, struct mo
 /* Requests until there is nothing to send, or the budget is used up (true). */
 static bool give_requests(struct rove_qp *qp, struct rove_qp *peer, struct moved *m, u64 now)
 {
-	struct rove_seg seg;
+	struct rove_seg seg __uninitialized;
 
 	while (!is_full(m)) {
 		if (give_span(qp, peer, m, now))
@@ -288,7 +288,7 @@ static bool give_requests(struct rove_qp *qp, struct rove_qp *peer, struct moved
 
 static bool give_answers(struct rove_qp *qp, struct rove_qp *peer, struct moved *m, u64 now)
 {
-	struct rove_seg seg;
+	struct rove_seg seg __uninitialized;
 
 	while (!is_full(m)) {
 		if (give_answer_span(qp, peer, m, now))

@@ -71,7 +71,7 @@ static u32 put_ip6(u8 *buf, const struct rove_icrc_flow *f, u32 ulen)
 
 u32 rove_icrc_headers(const struct rove_icrc_flow *f, u32 ulen, const u8 *hdr, u32 hlen)
 {
-	u8 buf[sizeof(struct ip6) + sizeof(struct udp) + ROVE_MAX_HDR];
+	u8 buf[sizeof(struct ip6) + sizeof(struct udp) + ROVE_MAX_HDR] __uninitialized;
 	u32 n = f->v6 ? put_ip6(buf, f, ulen) : put_ip4(buf, f, ulen);
 	struct udp *udp = (struct udp *)(buf + n);
 
