@@ -114,12 +114,12 @@ def pair(server, client, port):
                 if time.monotonic() > end:
                     raise Failed(f"{shlex.join(server)} is not ready")
                 time.sleep(0.05)
-            done = subprocess.run(client, check=False, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True)
+            # Warnings (perftest's of the clock) come in the middle of its figures.
+            done = subprocess.run(client, check=False, capture_output=True, text=True)
             if done.returncode:
                 process.terminate()
                 raise Failed(f"{shlex.join(client)}: status {done.returncode}\n{done.stdout}\n"
-                             f"the server said:\n{process.stdout.read()}")
+                             f"{done.stderr}\nthe server said:\n{process.stdout.read()}")
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
