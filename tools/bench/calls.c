@@ -2,9 +2,10 @@
 /*
  * Microseconds of a system call (getppid); of asking a kernel thread through a mapped
  * page: see limit/rove_limit.c; and one way from a process that writes to one that sleeps
- * in read(), typically, on this CPU and on the first one.
+ * in read(), typically, on this CPU and on the first one. And what holds up a program that
+ * does nothing but look at the clock: how many times in a second, and how long, typically.
  *
- *	calls syscall | doorbell | wake
+ *	calls syscall | doorbell | wake | held
  *	calls answer	the other one of "wake": writes to its output what it reads
  */
 #include <fcntl.h>
@@ -120,6 +121,60 @@ static double wakes(const char *self)
 	return took[WAKES / 2] / 2;
 }
 
+/* What takes longer than any look at the clock, us. */
+#define HELD_US		8
+#define HELD_MAX	100000
+
+#ifdef __x86_64__
+/* No system call, as the kernel's clock may be. */
+static uint64_t ticks(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+#else
+static uint64_t ticks(void)
+{
+	return now_us() * 1000;
+}
+#endif
+
+static double ticks_per_us(void)
+{
+	double begin = now_us(), end;
+	uint64_t first = ticks();
+
+	do
+		end = now_us();
+	while (end - begin < 200000);
+	return (ticks() - first) / (end - begin);
+}
+
+/* For so many seconds: times, and us of each, ascending. */
+static int held(int seconds, double *us)
+{
+	double rate = ticks_per_us();
+	uint64_t last = ticks(), now, end = last + seconds * 1e6 * rate;
+	int n = 0;
+
+	for (; last < end; last = now) {
+		now = ticks();
+		if (now - last > HELD_US * rate && n < HELD_MAX)
+			us[n++] = (now - last) / rate;
+	}
+	qsort(us, n, sizeof(*us), ascending);
+	return n;
+}
+
+static int print_held(void)
+{
+	static double us[HELD_MAX];
+	const int seconds = 2;
+	int n = held(seconds, us);
+
+	printf("%d %.1f\n", n / seconds, n ? us[n / 2] : 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	double us;
@@ -128,6 +183,8 @@ int main(int argc, char **argv)
 		answer();
 		return 0;
 	}
+	if (argc == 2 && !strcmp(argv[1], "held"))
+		return print_held();
 	if (argc == 2 && !strcmp(argv[1], "syscall")) {
 		us = syscalls(20000);
 	} else if (argc == 2 && !strcmp(argv[1], "doorbell")) {
@@ -135,7 +192,7 @@ int main(int argc, char **argv)
 	} else if (argc == 2 && !strcmp(argv[1], "wake")) {
 		us = wakes(argv[0]);
 	} else {
-		fprintf(stderr, "usage: calls syscall | doorbell | wake\n");
+		fprintf(stderr, "usage: calls syscall | doorbell | wake | held\n");
 		return 2;
 	}
 	if (us < 0) {

@@ -174,6 +174,7 @@ def measured(args, folder):
         for driver in drivers:
             make(driver)
         getppid = float(run(*ON_LAST, calls, "syscall"))
+        held = [float(word) for word in run(*ON_LAST, calls, "held").split()]
         results, kernel = measure_all(drivers, figures, fixed, Limits(drivers[0], calls),
                                       args.rounds)
         lines = all_curves(drivers) if args.curves else {}
@@ -186,6 +187,7 @@ def measured(args, folder):
         "rounds": args.rounds,
         "machine": machine(),
         "getppid_us": getppid,
+        "held": held,
         "kernel": kernel,
         "curves": lines,
     }, results.missing

@@ -39,7 +39,9 @@ def better(data, row):
 def footer(data):
     """What the figures have to be read with."""
     lines = [f"medians of {data['rounds']} rounds; one system call here (getppid): "
-             f"{data['getppid_us']:.1f} us"]
+             f"{data['getppid_us']:.1f} us",
+             f"a program that only looks at the clock is held up {data['held'][0]:.0f} times a "
+             f"second, typically for {data['held'][1]:.0f} us"]
     doorbell = data["kernel"].get("doorbell")
     if doorbell:
         lines.append("a kernel thread asked through a mapped page answers after "
