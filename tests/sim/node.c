@@ -345,6 +345,31 @@ static void check_fence(struct node *n, const struct rove_seg *seg)
 		      "message %u went past the fence of %u", i, seg->wqe);
 }
 
+/* All that says what kind of packet it is, and where its payload comes from. */
+static void check_seg(const struct node *n, const struct rove_seg *seg, u32 kind)
+{
+	const struct rove_pkt *pkt = &seg->pkt;
+
+	CHECK(rove_opcode_info[pkt->opcode].flags & kind, "op %02x", pkt->opcode);
+	CHECK(pkt->psn <= ROVE_PSN_MASK && pkt->len <= n->req.conf.pmtu, "psn %x len %u", pkt->psn,
+	      pkt->len);
+	CHECK(!pkt->len == (seg->source == ROVE_SEG_NONE), "%u bytes from source %u", pkt->len,
+	      seg->source);
+	if (kind == ROVE_OPF_REQUEST)
+		CHECK(seg->source < ROVE_SEG_LOCAL && seg->source != ROVE_SEG_MR, "source %u",
+		      seg->source);
+	else
+		CHECK(seg->source == ROVE_SEG_NONE || seg->source == ROVE_SEG_MR, "source %u",
+		      seg->source);
+	if (seg->source == ROVE_SEG_MR)
+		CHECK(seg->srqn == (n->world->xrc ? SRQN : 0), "memory of SRQ %x", seg->srqn);
+}
+
+static void check_drop(u8 why)
+{
+	CHECK(why > ROVE_DROP_NONE && why < ROVE_DROP_REASONS, "dropped, reason %u", why);
+}
+
 static struct msg *msg_of(struct node *n, const struct rove_seg *seg)
 {
 	return &n->msgs[rove_req_wqe(&n->req, seg->wqe)->sqe.wr_id];
@@ -381,6 +406,7 @@ static bool send_requests(struct node *n)
 		if (span_give_request(n))
 			continue;
 		idle = n->req.una == n->req.max_psn;
+		sim_dirty(&seg);
 		if (!rove_req_next(&n->req, n->world->now, &seg))
 			return false;
 		if (idle)
@@ -390,6 +416,7 @@ static bool send_requests(struct node *n)
 			rove_req_executed(&n->req, &seg, execute(n, seg.wqe));
 			continue;
 		}
+		check_seg(n, &seg, ROVE_OPF_REQUEST);
 		fault = absent(n) ? ROVE_FAULT_PAGE : fill_request(n, &seg, payload);
 		if (fault) {
 			rove_req_seg_failed(&n->req, &seg, fault);
@@ -426,13 +453,15 @@ static enum rove_fault take_in(struct node *n, u32 wqe, u32 off, u8 *p, u32 len)
 /* Return: false when it is to be given again. */
 static bool take_response(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
 {
-	struct rove_req_place place = {};
 	enum rove_fault fault = ROVE_FAULT_NONE;
+	struct rove_req_place place;
 
+	sim_dirty(&place);
 	switch (rove_req_packet(&n->req, pkt, n->world->now, &place)) {
 	case ROVE_REQ_DONE:
 		break;
 	case ROVE_REQ_DROP:
+		check_drop(place.drop);
 		trace(n, "  dropped, reason %u", place.drop);
 		break;
 	case ROVE_REQ_PLACE:
@@ -441,6 +470,7 @@ static bool take_response(struct node *n, const struct rove_pkt *pkt, const u8 *
 		rove_req_placed(&n->req, fault, n->world->now);
 		break;
 	case ROVE_REQ_PLACE_VALUE:
+		CHECK(!place.off && place.len == sizeof(place.value), "place %u bytes", place.len);
 		fault = take_in(n, place.wqe, 0, (u8 *)&place.value, sizeof(place.value));
 		rove_req_placed(&n->req, fault, n->world->now);
 		break;
@@ -465,6 +495,7 @@ static enum rove_fault do_atomic(struct node *n, const struct rove_resp_act *act
 		return ROVE_FAULT_REQ_INVALID;
 	if (act->rkey != COUNTER_KEY || i >= COUNTERS)
 		return ROVE_FAULT_REQ_ACCESS;
+	CHECK(act->op == ROVE_OP_FETCH_ADD || act->op == ROVE_OP_CMP_SWP, "atomic %02x", act->op);
 	*value = n->counter[i];
 	if (act->op == ROVE_OP_FETCH_ADD)
 		n->counter[i] += act->swap_add;
@@ -514,6 +545,8 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 		break;
 	case ROVE_RESP_ATOMIC_WRITE:
 	case ROVE_RESP_FLUSH:
+		CHECK(act->kind != ROVE_RESP_FLUSH || (act->op == 1 && !act->whole), "flush %x",
+		      act->op);
 		p = node_find_mr(n, act->rkey, act->va, act->check_len, true);
 		if (!p)
 			res->fault = ROVE_FAULT_REQ_ACCESS;
@@ -528,6 +561,8 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 		n->invalidated = true;
 		n->invalidated_key = act->rkey;
 		break;
+	default:
+		CHECK(false, "act %u", act->kind);
 	}
 }
 
@@ -539,19 +574,27 @@ static bool receive_request(struct node *n, const struct rove_pkt *pkt, const u8
 	struct rove_resp_act act;
 
 	do {
+		sim_dirty(&act);
 		rove_resp_packet(&n->resp, pkt, &act);
 		while (act.kind > ROVE_RESP_LATER) {
 			res = (struct rove_resp_result){};
 			do_act(n, &act, payload, &res);
+			sim_dirty(&act);
 			rove_resp_result(&n->resp, &res, &act);
 		}
 		if (act.kind == ROVE_RESP_LATER)
 			trace(n, "  later");
 	} while (act.kind == ROVE_RESP_LATER);
-	if (act.kind == ROVE_RESP_DROP)
+	CHECK(act.kind <= ROVE_RESP_KEEP, "act %u", act.kind);
+	if (act.kind == ROVE_RESP_DROP) {
+		check_drop(act.drop);
 		trace(n, "  dropped, reason %u", act.drop);
-	while (rove_resp_reap(&n->resp, &comp))
+	}
+	sim_dirty(&comp);
+	while (rove_resp_reap(&n->resp, &comp)) {
 		check_receive(n, &comp);
+		sim_dirty(&comp);
+	}
 	return act.kind == ROVE_RESP_KEEP;
 }
 
@@ -566,8 +609,10 @@ static bool send_responses(struct node *n)
 	while (budget--) {
 		if (span_give_answer(n))
 			continue;
+		sim_dirty(&seg);
 		if (!rove_resp_next(&n->resp, &seg))
 			return false;
+		check_seg(n, &seg, ROVE_OPF_RESPONSE);
 		if (seg.source == ROVE_SEG_MR) {
 			p = node_find_mr(n, seg.rkey, seg.va, seg.pkt.len, false);
 			CHECK(p, "response from memory that was not checked");
@@ -588,13 +633,8 @@ static bool send_responses(struct node *n)
 }
 
 /* Return: true when it is a request that came too early. */
-static bool receive(struct node *n, const u8 *bytes, u32 len, struct rove_pkt *pkt)
+static bool take_packet(struct node *n, struct rove_pkt *pkt, const u8 *payload)
 {
-	enum rove_drop why;
-
-	memset(pkt, 0xa5, sizeof(*pkt));
-	why = rove_parse(bytes, len, pkt);
-	CHECK(!why, "packet does not parse: %u", why);
 	CHECK(pkt->migreq && pkt->pkey == 0xffff && pkt->dqpn == n->peer->req.conf.dqpn, "BTH");
 	if (n->world->kind == UNRELIABLE)
 		CHECK(!pkt->ackreq && rove_opcode_info[pkt->opcode].flags & ROVE_OPF_REQUEST,
@@ -603,12 +643,24 @@ static bool receive(struct node *n, const u8 *bytes, u32 len, struct rove_pkt *p
 	CHECK(((pkt->opcode & ROVE_TR_MASK) == ROVE_TR_XRC) == n->world->xrc, "transport");
 	if (n->world->xrc)
 		pkt->opcode &= ROVE_OP_MASK;
+	if (rove_opcode_info[pkt->opcode].flags & ROVE_OPF_AETH)
+		CHECK(pkt->msn <= n->peer->resp.msn, "MSN %x", pkt->msn);
 	if (!(rove_opcode_info[pkt->opcode].flags & ROVE_OPF_REQUEST)) {
-		receive_response(n, pkt, bytes + pkt->hlen);
+		receive_response(n, pkt, payload);
 		return false;
 	}
 	CHECK(pkt->srqn == (n->world->xrc ? SRQN : 0), "SRQ number %x", pkt->srqn);
-	return receive_request(n, pkt, bytes + pkt->hlen);
+	return receive_request(n, pkt, payload);
+}
+
+static bool receive(struct node *n, const u8 *bytes, u32 len, struct rove_pkt *pkt)
+{
+	enum rove_drop why;
+
+	sim_dirty(pkt);
+	why = rove_parse(bytes, len, pkt);
+	CHECK(!why, "packet does not parse: %u", why);
+	return take_packet(n, pkt, bytes + pkt->hlen);
 }
 
 void node_receive(struct node *n, const struct packet *p)
@@ -622,6 +674,16 @@ void node_receive(struct node *n, const struct packet *p)
 		CHECK(!receive(n, k->bytes, k->len, &pkt), "kept packet %06x is early", k->psn);
 		free(k);
 	}
+	node_check_req(n);
+	n->turn_at = n->world->now;
+}
+
+/* As obj/samehost: there are no headers to be read, and nothing is kept. */
+void node_take(struct node *n, const struct rove_pkt *sent, const u8 *payload)
+{
+	struct rove_pkt pkt = *sent;
+
+	take_packet(n, &pkt, payload);
 	node_check_req(n);
 	n->turn_at = n->world->now;
 }
@@ -715,8 +777,10 @@ void node_run(struct node *n)
 	drain(n);
 	post_receives(n);
 	/* A call takes no time in which the peer might have run for the first time. */
-	if (n->calls)
+	if (n->calls) {
 		post_receives(n->peer);
+		keep_forget(n->peer);
+	}
 	state = q->state;
 	rove_req_timer(q, now);
 	if (q->state == ROVE_REQ_BROKEN && state != q->state)
@@ -726,8 +790,11 @@ void node_run(struct node *n)
 	rove_req_handed_over(q, now);
 	more |= send_responses(n);
 	node_check_req(n);
-	while (rove_req_reap(q, &comp))
+	sim_dirty(&comp);
+	while (rove_req_reap(q, &comp)) {
 		check_send_done(n, &comp);
+		sim_dirty(&comp);
+	}
 	take_events(n);
 	count(n->tally, &q->tally);
 	count(n->tally, &n->resp.tally);

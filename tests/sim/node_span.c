@@ -33,6 +33,8 @@ bool span_give_request(struct node *n)
 	struct rove_span s;
 	u8 *p;
 
+	sim_dirty(&s);
+	sim_dirty(&act);
 	if (!max || !rove_span_request(&n->req, max, &s))
 		return false;
 	CHECK(s.num > 1 && s.len <= max && s.len == s.num * n->req.conf.pmtu, "span of %u", s.num);
@@ -59,6 +61,8 @@ bool span_give_answer(struct node *n)
 	struct rove_span s;
 	u8 *p;
 
+	sim_dirty(&s);
+	sim_dirty(&place);
 	if (!max || !rove_span_answer(&n->resp, max, &s) ||
 	    !rove_span_expect(&to->req, &s, &place))
 		return false;

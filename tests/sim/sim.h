@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "common/check.h"
+#include "common/dirty.h"
 #include "common/heap.h"
 #include "common/rand.h"
 #include "proto/req.h"
@@ -198,6 +199,8 @@ void scene_free(struct world *w);
 
 /* node.c: what the kernel module does around the machines */
 void node_receive(struct node *n, const struct packet *p);
+/* The same by function call, as the peer's machine gave it. */
+void node_take(struct node *n, const struct rove_pkt *sent, const u8 *payload);
 void node_run(struct node *n);
 u64 node_wants_run(const struct node *n);
 bool node_at_rest(const struct node *n);

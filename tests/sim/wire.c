@@ -54,18 +54,17 @@ bool wire_send(struct node *from, struct rove_seg *seg, const u8 *payload)
 	u32 copies = 1, hlen;
 	struct packet *p;
 
-	hlen = rove_build(hdr, &seg->pkt);
 	w->packets++;
 	trace(from, "> op %02x psn %06x len %u%s%s", seg->pkt.opcode, seg->pkt.psn, seg->pkt.len,
 	      seg->pkt.ackreq ? " ackreq" : "", seg->resend ? " again" : "");
 	if ((seg->pkt.opcode & ROVE_OP_MASK) == ROVE_OP_ACK)
 		trace(from, "  syndrome %02x msn %x", seg->pkt.syndrome, seg->pkt.msn);
 	if (from->calls) {
-		p = make_packet(from, seg, hdr, hlen, payload);
-		node_receive(p->to, p);
-		free(p);
+		node_take(from->peer, &seg->pkt, payload);
 		return true;
 	}
+	sim_dirty(&hdr);
+	hlen = rove_build(hdr, &seg->pkt);
 	if (wire->dead_at && w->now >= wire->dead_at)
 		return false;
 	if (sim_chance(w, wire->loss) || sim_chance(w, wire->corrupt)) {

@@ -153,6 +153,7 @@ static enum rove_drop parse_exact(const u8 *hdr, u32 total, struct rove_pkt *pkt
 	enum rove_drop drop;
 
 	memcpy(copy, hdr, n);
+	DIRTY(pkt);
 	drop = rove_parse(copy, total, pkt);
 	free(copy);
 	return drop;

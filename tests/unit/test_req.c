@@ -61,9 +61,33 @@ static struct rove_swqe *post(u8 op, u32 len, u8 flags)
 	return w;
 }
 
+/* If there is none, the last one stays. */
+static bool next_seg(void)
+{
+	struct rove_seg next;
+
+	DIRTY(&next);
+	if (!rove_req_next(&q, now, &next))
+		return false;
+	seg = next;
+	return true;
+}
+
+static u8 take(const struct rove_pkt *pkt)
+{
+	DIRTY(&place);
+	return rove_req_packet(&q, pkt, now, &place);
+}
+
+static bool next_done(void)
+{
+	DIRTY(&comp);
+	return rove_req_reap(&q, &comp);
+}
+
 static void sends(u8 opcode, u32 psn, u32 len)
 {
-	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(next_seg());
 	CHECK_EQ(seg.pkt.opcode, opcode);
 	CHECK_EQ(seg.pkt.psn, (PSN + psn) & 0xffffff);
 	CHECK_EQ(seg.pkt.len, len);
@@ -73,14 +97,14 @@ static void sends(u8 opcode, u32 psn, u32 len)
 
 static void sends_nothing(void)
 {
-	CHECK(!rove_req_next(&q, now, &seg));
+	CHECK(!next_seg());
 }
 
 static u32 send_all(void)
 {
 	u32 n = 0;
 
-	while (rove_req_next(&q, now, &seg))
+	while (next_seg())
 		n++;
 	return n;
 }
@@ -92,7 +116,7 @@ static u8 get(u8 opcode, u32 psn, u8 syndrome, u32 len)
 		.syndrome = syndrome, .len = len, .orig = 0x1122334455667788,
 	};
 
-	return rove_req_packet(&q, &pkt, now, &place);
+	return take(&pkt);
 }
 
 static u8 ack(u32 psn)
@@ -122,7 +146,7 @@ static void stale(u8 act)
 
 static void done(u32 id, u8 fault)
 {
-	CHECK(rove_req_reap(&q, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.wqe->sqe.wr_id, id);
 	CHECK_EQ(comp.index, id + 1);
 	CHECK_EQ(comp.fault, fault);
@@ -131,7 +155,7 @@ static void done(u32 id, u8 fault)
 
 static void not_done(void)
 {
-	CHECK(!rove_req_reap(&q, &comp));
+	CHECK(!next_done());
 }
 
 TEST(opcodes_by_place)
@@ -191,7 +215,7 @@ TEST(one_ack_for_all)
 
 static void executes(u32 wqe, u8 fault)
 {
-	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(next_seg());
 	CHECK_EQ(seg.source, ROVE_SEG_LOCAL);
 	CHECK_EQ(seg.wqe, wqe);
 	rove_req_executed(&q, &seg, fault);
@@ -357,9 +381,9 @@ TEST(window_moves)
 	q.conf.window = 4 * MTU;
 	post(ROVE_WR_WRITE, 10 * MTU, 0);
 	for (i = 0; i < 10; i++) {
-		if (!rove_req_next(&q, now, &seg)) {
+		if (!next_seg()) {
 			ack(asked);
-			CHECK(rove_req_next(&q, now, &seg));
+			CHECK(next_seg());
 		}
 		if (seg.pkt.ackreq)
 			asked = i;
@@ -369,7 +393,7 @@ TEST(window_moves)
 	q.conf.window = MTU;
 	post(ROVE_WR_WRITE, 3 * MTU, 0);
 	for (i = 0; i < 3; i++) {
-		CHECK(rove_req_next(&q, now, &seg));
+		CHECK(next_seg());
 		CHECK(seg.pkt.ackreq);
 		sends_nothing();
 		ack(i);
@@ -902,7 +926,7 @@ TEST(dropped_here)
 	before = now;
 	while (!q.broken) {
 		rove_req_timer(&q, now);
-		if (rove_req_next(&q, now, &seg))
+		if (next_seg())
 			rove_req_seg_dropped(&q, &seg, now);
 		if (!q.broken)
 			now = rove_req_deadline(&q);
@@ -996,7 +1020,7 @@ TEST(bad_wqe_waits_its_turn)
 	rove_req_slot(&q)->fault = ROVE_FAULT_LOCAL_LEN;
 	rove_req_post(&q);
 	CHECK(q.broken);
-	CHECK(rove_req_reap(&q, &comp) && comp.report && comp.fault == ROVE_FAULT_LOCAL_LEN);
+	CHECK(next_done() && comp.report && comp.fault == ROVE_FAULT_LOCAL_LEN);
 }
 
 TEST(drain_and_go_on)
@@ -1038,7 +1062,7 @@ TEST(states)
 	CHECK_EQ(ack(ENTRIES), ROVE_REQ_DROP);	/* never sent */
 	ack(ENTRIES - 1);
 	for (i = 0; i < ENTRIES; i++)
-		CHECK(rove_req_reap(&q, &comp));
+		CHECK(next_done());
 	rove_req_reset(&q);
 	CHECK(rove_req_idle(&q));
 	CHECK_EQ(ack(0), ROVE_REQ_DROP);
@@ -1052,7 +1076,7 @@ TEST(foreign_packets)
 	setup();
 	post(ROVE_WR_SEND, 1, 0);
 	CHECK_EQ(send_all(), 1);
-	CHECK_EQ(rove_req_packet(&q, &pkt, now, &place), ROVE_REQ_DROP);
+	CHECK_EQ(take(&pkt), ROVE_REQ_DROP);
 	CHECK_EQ(place.drop, ROVE_DROP_PKEY);
 	/* The table changes: what was dropped is taken, and the other way round. */
 	pkeys[0] = 0xfffe;
@@ -1061,7 +1085,7 @@ TEST(foreign_packets)
 	pkeys[0] = 0xffff;
 	pkt.pkey = 0xffff;
 	pkt.opcode = ROVE_OP_SEND_ONLY;
-	CHECK_EQ(rove_req_packet(&q, &pkt, now, &place), ROVE_REQ_DROP);
+	CHECK_EQ(take(&pkt), ROVE_REQ_DROP);
 	CHECK_EQ(place.drop, ROVE_DROP_OPCODE);
 	CHECK_EQ(get(ROVE_OP_READ_RESP_ONLY, 0, 0x60, 0), ROVE_REQ_DROP);
 	not_done();
@@ -1129,7 +1153,7 @@ TEST(datagrams)
 		w->sqe.ud.qkey = i ? 0x11111111 : 0x80000000;
 	}
 	for (i = 0; i < 2; i++) {
-		CHECK(rove_req_next(&q, now, &seg));
+		CHECK(next_seg());
 		CHECK_EQ(seg.pkt.opcode, i ? 0x65 : 0x64);
 		CHECK_EQ(seg.pkt.dqpn, 0x99);
 		CHECK_EQ(seg.pkt.sqpn, 9);
@@ -1151,7 +1175,7 @@ TEST(datagrams)
 	rove_req_start(&q);			/* SQE to RTS */
 	post(ROVE_WR_SEND, 1, 0);
 	post(ROVE_WR_SEND, 1, 0);
-	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(next_seg());
 	rove_req_seg_failed(&q, &seg, ROVE_FAULT_LOCAL_PROT);
 	CHECK(q.broken);
 	sends_nothing();
@@ -1304,9 +1328,9 @@ TEST(xrc)
 	CHECK_EQ(ack(2), ROVE_REQ_DONE);
 	CHECK_EQ(get(ROVE_OP_ATOMIC_ACK, 3, 0, 0), ROVE_REQ_PLACE_VALUE);
 	rove_req_placed(&q, 0, now);
-	CHECK(rove_req_reap(&q, &comp) && !comp.fault);
-	CHECK(rove_req_reap(&q, &comp) && !comp.fault);
-	CHECK(rove_req_reap(&q, &comp) && !comp.fault);
+	CHECK(next_done() && !comp.fault);
+	CHECK(next_done() && !comp.fault);
+	CHECK(next_done() && !comp.fault);
 }
 
 TEST(later_as_if_not_asked_for)
@@ -1363,16 +1387,16 @@ TEST(later_datagrams)
 	setup_ud();
 	post(ROVE_WR_SEND, 1, 0);
 	post(ROVE_WR_SEND, 2, 0);
-	CHECK(rove_req_next(&q, now, &seg));
-	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(next_seg());
+	CHECK(next_seg());
 	CHECK_EQ(seg.pkt.len, 2);
 	rove_req_seg_failed(&q, &seg, ROVE_FAULT_PAGE);
 	done(0, ROVE_FAULT_NONE);
 	not_done();
-	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(next_seg());
 	CHECK(seg.pkt.len == 2 && seg.pkt.psn == ((PSN + 1) & 0xffffff));
 	done(1, ROVE_FAULT_NONE);
-	CHECK(!rove_req_next(&q, now, &seg));
+	CHECK(!next_seg());
 }
 
 TEST(keys_of_qp1)
@@ -1385,7 +1409,7 @@ TEST(keys_of_qp1)
 	for (i = 0; i < 4; i++) {
 		w = post(ROVE_WR_SEND, 1, 0);
 		w->sqe.ud.pkey_index = i;
-		CHECK(rove_req_next(&q, now, &seg));
+		CHECK(next_seg());
 		CHECK_EQ(seg.pkt.pkey, i < ARRAY_SIZE(pkeys) ? pkeys[i] : pkeys[0]);
 		done(i, ROVE_FAULT_NONE);
 	}
@@ -1393,7 +1417,7 @@ TEST(keys_of_qp1)
 	q.conf.pkeys = (struct rove_pkeys){ &pkeys[1], 1 };
 	w = post(ROVE_WR_SEND, 1, 0);
 	w->sqe.ud.pkey_index = 2;
-	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(next_seg());
 	CHECK_EQ(seg.pkt.pkey, pkeys[1]);
 }
 
@@ -1433,9 +1457,9 @@ TEST(more_slots)
 	for (; i < 5 + 4 * ENTRIES; i++) {
 		u32 psn = i;
 
-		if (!rove_req_next(&q, now, &seg)) {
+		if (!next_seg()) {
 			ack(psn - 1);
-			CHECK(rove_req_next(&q, now, &seg));
+			CHECK(next_seg());
 		}
 		CHECK_EQ(seg.pkt.len, i);
 		CHECK_EQ(seg.pkt.psn, (PSN + psn) & 0xffffff);
@@ -1451,7 +1475,6 @@ TEST(no_srq_but_xrc_s)
 {
 	setup();
 	post(ROVE_WR_SEND, 8, 0);
-	memset(&seg, 0xa5, sizeof(seg));
-	CHECK(rove_req_next(&q, now, &seg));
+	CHECK(next_seg());
 	CHECK_EQ(seg.pkt.srqn, 0);
 }

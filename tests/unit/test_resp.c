@@ -37,11 +37,35 @@ static struct rove_pkt request(u8 opcode, u32 psn, u32 len)
 	};
 }
 
+static void take(const struct rove_pkt *pkt)
+{
+	DIRTY(&act);
+	rove_resp_packet(&r, pkt, &act);
+}
+
+/* If there is none, the last one stays. */
+static bool next_seg(void)
+{
+	struct rove_seg next;
+
+	DIRTY(&next);
+	if (!rove_resp_next(&r, &next))
+		return false;
+	seg = next;
+	return true;
+}
+
+static bool next_done(void)
+{
+	DIRTY(&comp);
+	return rove_resp_reap(&r, &comp);
+}
+
 static u8 get(u8 opcode, u32 psn, u32 len)
 {
 	struct rove_pkt pkt = request(opcode, psn, len);
 
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	return act.kind;
 }
 
@@ -51,7 +75,7 @@ static u8 get_rdma(u8 opcode, u32 psn, u32 len, u32 dma_len)
 	struct rove_pkt pkt = request(opcode, psn, len);
 
 	pkt.dma_len = dma_len;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	return act.kind;
 }
 
@@ -59,6 +83,7 @@ static u8 result(u8 fault)
 {
 	struct rove_resp_result res = { .fault = fault, .value = 0xabcdef };
 
+	DIRTY(&act);
 	rove_resp_result(&r, &res, &act);
 	return act.kind;
 }
@@ -67,6 +92,7 @@ static u8 give_rqe(u32 len)
 {
 	struct rove_resp_result res = { .len = len };
 
+	DIRTY(&act);
 	rove_resp_result(&r, &res, &act);
 	return act.kind;
 }
@@ -75,6 +101,7 @@ static u8 no_rqe(void)
 {
 	struct rove_resp_result res = { .empty = true };
 
+	DIRTY(&act);
 	rove_resp_result(&r, &res, &act);
 	return act.kind;
 }
@@ -89,13 +116,13 @@ static void send(u32 psn, u32 len)
 	} else {
 		CHECK_EQ(give_rqe(0), ROVE_RESP_DONE);
 	}
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK(!comp.fault && comp.byte_len == len && comp.src_qp == 7);
 }
 
 static void answers(u8 opcode, u32 psn, u8 syndrome)
 {
-	CHECK(rove_resp_next(&r, &seg));
+	CHECK(next_seg());
 	CHECK_EQ(seg.pkt.opcode, opcode);
 	CHECK_EQ(seg.pkt.psn, (PSN + psn) & 0xffffff);
 	if (opcode != ROVE_OP_READ_RESP_MIDDLE)
@@ -111,7 +138,7 @@ static void acks(u32 psn, u32 msn)
 
 static void answers_nothing(void)
 {
-	CHECK(!rove_resp_next(&r, &seg));
+	CHECK(!next_seg());
 }
 
 static void drops(u8 kind, u8 why)
@@ -144,16 +171,16 @@ TEST(one_ack_for_the_batch)
 	CHECK_EQ(get(ROVE_OP_SEND_MIDDLE, 3, MTU), ROVE_RESP_PLACE_RQE);
 	CHECK(act.off == MTU && act.len == MTU);
 	result(0);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 	acks(3, 2);
 	CHECK_EQ(get(ROVE_OP_SEND_LAST_IMM, 4, 3), ROVE_RESP_PLACE_RQE);
 	CHECK_EQ(act.off, 2 * MTU);
 	result(0);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.byte_len, 2 * MTU + 3);
 	CHECK_EQ(comp.flags, ROVE_CQE_RECV | ROVE_CQE_IMM);
 	CHECK_EQ(comp.imm, 0x1234);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 	acks(4, 3);
 	answers_nothing();
 	CHECK_EQ(rove_resp_take_events(&r), ROVE_QPE_COMM_EST);
@@ -168,7 +195,7 @@ static u8 flush(u32 psn, u8 type, u8 level)
 	pkt.dma_len = 99;
 	pkt.flush_type = type;
 	pkt.flush_level = level;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	return act.kind;
 }
 
@@ -211,7 +238,7 @@ TEST(place_operations)
 		pkt = request(ROVE_OP_ATOMIC_WRITE, 0, bad[i].len);
 		pkt.dma_len = bad[i].dma_len;
 		pkt.va = bad[i].va;
-		rove_resp_packet(&r, &pkt, &act);
+		take(&pkt);
 		breaks(0, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
 	}
 	setup();
@@ -242,15 +269,15 @@ TEST(invalidate_before_completion)
 	CHECK_EQ(give_rqe(4), ROVE_RESP_PLACE_RQE);
 	CHECK_EQ(result(0), ROVE_RESP_INVALIDATE);
 	CHECK_EQ(act.rkey, 0x77);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 	CHECK_EQ(result(0), ROVE_RESP_DONE);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK(comp.flags == (ROVE_CQE_RECV | ROVE_CQE_INV) && comp.imm == 0x77);
 
 	CHECK_EQ(get(ROVE_OP_SEND_ONLY_INV, 1, 0), ROVE_RESP_GET_RQE);
 	CHECK_EQ(give_rqe(4), ROVE_RESP_INVALIDATE);
 	result(ROVE_FAULT_REQ_ACCESS);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.fault, ROVE_FAULT_REQ_ACCESS);
 	breaks(1, ROVE_NAK_ACCESS, ROVE_QPE_ACCESS_ERR);
 }
@@ -271,15 +298,15 @@ TEST(writes)
 	CHECK_EQ(give_rqe(0), ROVE_RESP_PLACE_MR);
 	CHECK(act.va == VA + 2 * MTU && act.len == 1);
 	result(0);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK(comp.recv == ROVE_RECV_WRITE_IMM && comp.byte_len == 2 * MTU + 1);
 	acks(2, 1);
 	/* nothing to write: any key */
 	CHECK_EQ(get(ROVE_OP_WRITE_ONLY, 3, 0), ROVE_RESP_DONE);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 	CHECK_EQ(get(ROVE_OP_WRITE_ONLY_IMM, 4, 0), ROVE_RESP_GET_RQE);
 	CHECK_EQ(give_rqe(0), ROVE_RESP_DONE);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	acks(4, 3);
 	CHECK_EQ(get(ROVE_OP_WRITE_ONLY, 5, 10), ROVE_RESP_PLACE_MR);
 	result(ROVE_FAULT_REQ_ACCESS);
@@ -327,7 +354,7 @@ TEST(order_and_length)
 			result(0);
 		}
 		CHECK_EQ(get(bad[i].opcode, psn, bad[i].len), ROVE_RESP_DONE);
-		CHECK_EQ(rove_resp_reap(&r, &comp), bad[i].first == ROVE_OP_SEND_FIRST);
+		CHECK_EQ(next_done(), bad[i].first == ROVE_OP_SEND_FIRST);
 		if (bad[i].first == ROVE_OP_SEND_FIRST)
 			CHECK_EQ(comp.fault, ROVE_FAULT_REQ_INVALID);
 		breaks(psn, ROVE_NAK_INVALID, ROVE_QPE_REQ_ERR);
@@ -374,14 +401,14 @@ TEST(receive_faults)
 	give_rqe(MTU + 5);
 	result(0);
 	CHECK_EQ(get(ROVE_OP_SEND_LAST, 1, 6), ROVE_RESP_DONE);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.fault, ROVE_FAULT_LOCAL_LEN);
 	breaks(1, ROVE_NAK_INVALID, 0);
 
 	setup();
 	get(ROVE_OP_SEND_ONLY, 0, 1);
 	CHECK_EQ(result(ROVE_FAULT_WQE), ROVE_RESP_DONE);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.fault, ROVE_FAULT_WQE);
 	breaks(0, ROVE_NAK_OP, 0);
 
@@ -389,7 +416,7 @@ TEST(receive_faults)
 	get(ROVE_OP_SEND_ONLY, 0, 1);
 	give_rqe(1);
 	CHECK_EQ(result(ROVE_FAULT_LOCAL_PROT), ROVE_RESP_DONE);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.fault, ROVE_FAULT_LOCAL_PROT);
 	breaks(0, ROVE_NAK_OP, 0);
 }
@@ -521,7 +548,7 @@ TEST(duplicates)
 	acks(1, 2);
 	CHECK_EQ(get(ROVE_OP_SEND_ONLY, 0, 1), ROVE_RESP_DONE);
 	CHECK_EQ(get(ROVE_OP_WRITE_ONLY, 1, 1), ROVE_RESP_DONE);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 	acks(1, 2);
 	answers_nothing();
 	CHECK_EQ(r.tally.n[ROVE_TALLY_DUPLICATE], 2);
@@ -543,7 +570,7 @@ static void reads_again(u32 psn, u32 off, u32 len)
 
 	pkt.va += off;
 	pkt.dma_len = len;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 }
 
 static void answers_data(u8 opcode, u32 psn, u32 off, u32 len)
@@ -778,9 +805,9 @@ TEST(states)
 	result(0);
 	reads_again(0, 0, 1);
 	rove_resp_error(&r);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.fault, ROVE_FAULT_FLUSH);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 	answers_nothing();
 	drops(get(ROVE_OP_SEND_ONLY, 1, 0), ROVE_DROP_STATE);
 	rove_resp_reset(&r);
@@ -798,13 +825,13 @@ TEST(foreign_packets)
 
 	setup();
 	pkt.pkey = 0x8001;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	drops(act.kind, ROVE_DROP_PKEY);
 	/* What nobody is a member of. */
 	pkeys[0] = 0;
 	drops(get(ROVE_OP_SEND_ONLY, 0, 0), ROVE_DROP_PKEY);
 	pkt.pkey = 0x8000;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	drops(act.kind, ROVE_DROP_PKEY);
 	pkeys[0] = 0xffff;
 	drops(get(ROVE_OP_ACK, 0, 0), ROVE_DROP_TRANSPORT);
@@ -822,36 +849,36 @@ TEST(xrc)
 	setup();
 	r.conf.xrc = true;
 	pkt.srqn = 5;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	CHECK_EQ(act.kind, ROVE_RESP_GET_RQE);
 	CHECK_EQ(give_rqe(3 * MTU), ROVE_RESP_PLACE_RQE);
 	result(0);
 	pkt = request(ROVE_OP_SEND_LAST, 1, 8);
 	pkt.srqn = 5;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	CHECK_EQ(act.kind, ROVE_RESP_PLACE_RQE);
 	result(0);
-	CHECK(rove_resp_reap(&r, &comp) && !comp.fault && comp.byte_len == MTU + 8);
+	CHECK(next_done() && !comp.fault && comp.byte_len == MTU + 8);
 	answers(ROVE_TR_XRC | ROVE_OP_ACK, 1, 0x1f);
 
 	/* A READ, answered again only for the same SRQ. */
 	pkt = request(ROVE_OP_READ_REQ, 2, 0);
 	pkt.srqn = 9;
 	pkt.dma_len = 2 * MTU;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	CHECK_EQ(act.kind, ROVE_RESP_CHECK_READ);
 	result(0);
-	CHECK(rove_resp_next(&r, &seg));
+	CHECK(next_seg());
 	CHECK_EQ(seg.pkt.opcode & ROVE_TR_MASK, ROVE_TR_XRC);
 	CHECK_EQ(seg.srqn, 9);
-	while (rove_resp_next(&r, &seg))
+	while (next_seg())
 		CHECK_EQ(seg.pkt.opcode & ROVE_TR_MASK, ROVE_TR_XRC);
 	pkt.srqn = 8;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	drops(act.kind, ROVE_DROP_DUP);
 	/* What the stack dropped is owed again. */
 	rove_resp_seg_dropped(&r, &seg);
-	CHECK(rove_resp_next(&r, &seg));
+	CHECK(next_seg());
 }
 
 /* A message that goes on for another SRQ. */
@@ -862,18 +889,18 @@ TEST(xrc_changes_its_mind)
 	setup();
 	r.conf.xrc = true;
 	pkt.srqn = 5;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	give_rqe(3 * MTU);
 	result(0);
 	pkt = request(ROVE_OP_SEND_LAST, 1, 8);
 	pkt.srqn = 6;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	CHECK_EQ(act.kind, ROVE_RESP_DONE);
 	CHECK(r.broken);
-	CHECK(rove_resp_next(&r, &seg));
+	CHECK(next_seg());
 	CHECK_EQ(seg.pkt.opcode, ROVE_TR_XRC | ROVE_OP_ACK);
 	CHECK_EQ(seg.pkt.syndrome, 0x61);
-	CHECK(rove_resp_reap(&r, &comp) && comp.fault);
+	CHECK(next_done() && comp.fault);
 }
 
 /* No such SRQ: refused, and no completion, since nothing was taken. */
@@ -884,14 +911,14 @@ TEST(xrc_nowhere)
 	setup();
 	r.conf.xrc = true;
 	pkt.srqn = 5;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	CHECK_EQ(act.kind, ROVE_RESP_GET_RQE);
 	CHECK_EQ(result(ROVE_FAULT_REQ_INVALID), ROVE_RESP_DONE);
-	CHECK(r.broken && !rove_resp_reap(&r, &comp));
-	CHECK(rove_resp_next(&r, &seg));
+	CHECK(r.broken && !next_done());
+	CHECK(next_seg());
 	CHECK_EQ(seg.pkt.syndrome, 0x61);
 	rove_resp_error(&r);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 }
 
 TEST(datagrams)
@@ -908,33 +935,33 @@ TEST(datagrams)
 	CHECK_EQ(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 5, 9), ROVE_RESP_PLACE_RQE);
 	CHECK(act.off == 40 && act.len == 9);
 	CHECK_EQ(result(0), ROVE_RESP_DONE);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK(comp.byte_len == 49 && comp.src_qp == 0x42);
 	CHECK_EQ(comp.flags, ROVE_CQE_RECV | ROVE_CQE_GRH);
 	CHECK_EQ(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 5, 0), ROVE_RESP_GET_RQE);
 	CHECK_EQ(give_rqe(40), ROVE_RESP_PLACE_RQE);
 	result(0);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.byte_len, 40);
 
 	pkt.qkey = 1;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	drops(act.kind, ROVE_DROP_QKEY);
 	pkt.qkey = 0x1111;
 	pkt.se = true;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	give_rqe(100);
 	result(ROVE_FAULT_LOCAL_PROT);
-	CHECK(r.broken && rove_resp_reap(&r, &comp));
+	CHECK(r.broken && next_done());
 	CHECK_EQ(comp.fault, ROVE_FAULT_LOCAL_PROT);
 	answers_nothing();
 	drops(get(ROVE_TR_UD | ROVE_OP_SEND_ONLY, 5, 0), ROVE_DROP_STATE);
 	setup();
 	r.conf.type = ROVE_QPT_UD;
-	rove_resp_packet(&r, &pkt, &act);
+	take(&pkt);
 	give_rqe(100);
 	result(0);
-	CHECK(rove_resp_reap(&r, &comp) && comp.solicited && comp.imm == 0x1234);
+	CHECK(next_done() && comp.solicited && comp.imm == 0x1234);
 	drops(get(ROVE_OP_SEND_ONLY, 0, 0), ROVE_DROP_TRANSPORT);
 }
 
@@ -948,7 +975,7 @@ static void setup_uc(void)
 
 static void gets(u32 len, u32 psn)
 {
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK(!comp.fault && comp.byte_len == len && comp.src_qp == 7);
 	CHECK_EQ(r.epsn, (PSN + psn) & 0xffffff);
 	answers_nothing();
@@ -994,7 +1021,7 @@ TEST(uc_messages)
 	CHECK_EQ(comp.recv, ROVE_RECV_WRITE_IMM);
 	get(UC(ROVE_OP_WRITE_ONLY), 5, 8);
 	result(0);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_GAP], 0);
 	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_BROKEN], 0);
 }
@@ -1009,7 +1036,7 @@ TEST(uc_loss_costs_one_message)
 	drops(get(UC(ROVE_OP_SEND_LAST), 2, 1), ROVE_DROP_SEQ);
 	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_GAP], 1);
 	CHECK_EQ(r.tally.n[ROVE_TALLY_UC_BROKEN], 1);
-	CHECK(!rove_resp_reap(&r, &comp));
+	CHECK(!next_done());
 	/* The next one uses the same receive WQE, from its beginning on. */
 	uc_send(3, false);
 	/* The end and the next beginning are missing. */
@@ -1098,7 +1125,7 @@ TEST(uc_forgives)
 	/* WRITE with immediate data, and nothing posted. */
 	CHECK_EQ(get(UC(ROVE_OP_WRITE_ONLY_IMM), 6, 5), ROVE_RESP_GET_RQE);
 	drops(no_rqe(), ROVE_DROP_NO_RQE);
-	CHECK(!r.broken && !rove_resp_reap(&r, &comp));
+	CHECK(!r.broken && !next_done());
 	CHECK_EQ(rove_resp_take_events(&r), ROVE_QPE_COMM_EST);
 	uc_send(7, true);
 	drops(get(ROVE_OP_SEND_ONLY, 8, 5), ROVE_DROP_TRANSPORT);
@@ -1109,7 +1136,7 @@ TEST(uc_forgives)
 	get(UC(ROVE_OP_SEND_ONLY), 8, 5);
 	give_rqe(100);
 	CHECK_EQ(result(ROVE_FAULT_LOCAL_PROT), ROVE_RESP_DONE);
-	CHECK(r.broken && rove_resp_reap(&r, &comp));
+	CHECK(r.broken && next_done());
 	CHECK_EQ(comp.fault, ROVE_FAULT_LOCAL_PROT);
 	answers_nothing();
 	setup_uc();
@@ -1117,7 +1144,7 @@ TEST(uc_forgives)
 	give_rqe(3 * MTU);
 	result(0);
 	rove_resp_error(&r);
-	CHECK(rove_resp_reap(&r, &comp));
+	CHECK(next_done());
 	CHECK_EQ(comp.fault, ROVE_FAULT_FLUSH);
 }
 
@@ -1143,7 +1170,7 @@ TEST(later_as_if_it_had_not_come)
 		CHECK_EQ(result(0), ROVE_RESP_DONE);
 		acks(i, i);
 	}
-	CHECK(rove_resp_reap(&r, &comp) && comp.byte_len == 2 * MTU);
+	CHECK(next_done() && comp.byte_len == 2 * MTU);
 
 	CHECK_EQ(get_rdma(ROVE_OP_WRITE_FIRST, 2, MTU, MTU + 1), ROVE_RESP_PLACE_MR);
 	CHECK_EQ(result(ROVE_FAULT_PAGE), ROVE_RESP_LATER);
@@ -1227,7 +1254,7 @@ TEST(keys_of_qp1)
 	r.conf.pkeys.num = ARRAY_SIZE(pkeys);
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		pkt.pkey = want[i].pkey;
-		rove_resp_packet(&r, &pkt, &act);
+		take(&pkt);
 		if (want[i].index < 0) {
 			drops(act.kind, ROVE_DROP_PKEY);
 			continue;
@@ -1235,7 +1262,7 @@ TEST(keys_of_qp1)
 		CHECK_EQ(act.kind, ROVE_RESP_GET_RQE);
 		CHECK_EQ(give_rqe(100), ROVE_RESP_PLACE_RQE);
 		CHECK_EQ(result(0), ROVE_RESP_DONE);
-		CHECK(rove_resp_reap(&r, &comp) && !comp.fault);
+		CHECK(next_done() && !comp.fault);
 		CHECK_EQ(comp.pkey_index, want[i].index);
 	}
 }

@@ -89,15 +89,18 @@ static void take(struct pair *p, const struct rove_pkt *pkt)
 {
 	struct rove_resp_comp comp;
 
+	DIRTY(&act);
 	rove_resp_packet(&p->r, pkt, &act);
 	while (act.kind > ROVE_RESP_LATER) {
 		struct rove_resp_result res = { .len = RQE };
 
 		if (act.kind == ROVE_RESP_PLACE_MR || act.kind == ROVE_RESP_PLACE_RQE)
 			p->placed += act.len;
+		DIRTY(&act);
 		rove_resp_result(&p->r, &res, &act);
 	}
 	CHECK_EQ(act.kind, ROVE_RESP_DONE);
+	DIRTY(&comp);
 	while (rove_resp_reap(&p->r, &comp))
 		CHECK(!comp.fault);
 }
@@ -107,6 +110,7 @@ static bool request(struct pair *p)
 {
 	struct rove_seg seg;
 
+	DIRTY(&seg);
 	if (!rove_req_next(&p->q, now, &seg))
 		return false;
 	take(p, &seg.pkt);
@@ -117,8 +121,10 @@ static bool answer(struct pair *p)
 {
 	struct rove_seg seg;
 
+	DIRTY(&seg);
 	if (!rove_resp_next(&p->r, &seg))
 		return false;
+	DIRTY(&place);
 	if (rove_req_packet(&p->q, &seg.pkt, now, &place) == ROVE_REQ_PLACE) {
 		p->placed += place.len;
 		rove_req_placed(&p->q, ROVE_FAULT_NONE, now);
@@ -148,11 +154,13 @@ static u32 step_requests(u32 max)
 {
 	u32 i;
 
+	DIRTY(&s);
 	if (!rove_span_request(&many.q, max, &s)) {
 		CHECK_EQ(request(&many), request(&one));
 		alike();
 		return 0;
 	}
+	DIRTY(&act);
 	CHECK(rove_span_accept(&many.r, &s, &act));
 	CHECK(s.num > 1 && s.len == s.num * MTU && s.len <= max && s.len == act.len);
 	CHECK_EQ(s.off, act.off);
@@ -171,11 +179,13 @@ static u32 step_answers(u32 max)
 {
 	u32 i;
 
+	DIRTY(&s);
 	if (!rove_span_answer(&many.r, max, &s)) {
 		CHECK_EQ(answer(&many), answer(&one));
 		alike();
 		return 0;
 	}
+	DIRTY(&place);
 	CHECK(rove_span_expect(&many.q, &s, &place));
 	CHECK(s.num > 1 && s.len == s.num * MTU && s.len <= max && s.len == place.len);
 	CHECK(s.va == VA + place.off && s.rkey == KEY);
@@ -192,6 +202,7 @@ static bool reaped(struct pair *p)
 {
 	struct rove_req_comp comp;
 
+	DIRTY(&comp);
 	if (!rove_req_reap(&p->q, &comp))
 		return false;
 	CHECK(!comp.fault);
@@ -242,11 +253,13 @@ static void begin(u8 op, u32 len)
 
 static bool requests(u32 max)
 {
+	DIRTY(&s);
 	return rove_span_request(&many.q, max, &s);
 }
 
 static bool accepts(void)
 {
+	DIRTY(&act);
 	return rove_span_accept(&many.r, &s, &act);
 }
 
@@ -367,11 +380,13 @@ TEST(receive_too_short)
 
 static bool answers(u32 max)
 {
+	DIRTY(&s);
 	return rove_span_answer(&many.r, max, &s);
 }
 
 static bool expects(void)
 {
+	DIRTY(&place);
 	return rove_span_expect(&many.q, &s, &place);
 }
 

@@ -56,6 +56,9 @@ void unit_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 		unit_fail(__FILE__, __LINE__, "%s differs from %s", #a, #b); \
 } while (0)
 
+/* What is to be filled in holds anything before, as on a stack: no bool, and nothing right. */
+#define DIRTY(p)	memset(p, 0xfe, sizeof(*(p)))
+
 /* Numbers that look random and are the same in each run; @seed: not 0. */
 static inline uint32_t unit_rand(uint32_t *seed)
 {

@@ -101,6 +101,7 @@ static u32 send_requests(struct scale *s, struct flow *f, bool *more)
 	struct rove_seg seg;
 
 	while (packets < BATCH_PACKETS && bytes < BATCH_BYTES) {
+		sim_dirty(&seg);
 		if (!rove_req_next(&f->req, s->now, &seg))
 			return packets;
 		content = (struct content){
@@ -164,8 +165,9 @@ static void check_read(struct flow *f, u32 num, const struct rove_req_place *pla
 static void take_response(struct scale *s, struct flow *f, const struct rove_pkt *pkt,
 			  const struct content *content)
 {
-	struct rove_req_place place = {};
+	struct rove_req_place place;
 
+	sim_dirty(&place);
 	switch (rove_req_packet(&f->req, pkt, s->now, &place)) {
 	case ROVE_REQ_DONE:
 	case ROVE_REQ_DROP:
@@ -260,10 +262,12 @@ static bool take_request(struct flow *f, const struct rove_pkt *pkt, const struc
 	struct rove_resp_comp comp;
 	struct rove_resp_act act;
 
+	sim_dirty(&act);
 	rove_resp_packet(&f->resp, pkt, &act);
 	while (act.kind > ROVE_RESP_LATER) {
 		res = (struct rove_resp_result){};
 		do_act(f, &act, content, &res);
+		sim_dirty(&act);
 		rove_resp_result(&f->resp, &res, &act);
 	}
 	while (rove_resp_reap(&f->resp, &comp))
@@ -293,6 +297,7 @@ static u32 resp_turn(struct scale *s, struct flow *f)
 	struct rove_seg seg;
 
 	while (packets < BATCH_PACKETS && bytes < BATCH_BYTES) {
+		sim_dirty(&seg);
 		if (!rove_resp_next(&f->resp, &seg))
 			return packets;
 		content = (struct content){ flow_read_key(f), seg.va - BASE_VA };
@@ -340,6 +345,7 @@ void half_receive(struct scale *s, struct packet *p)
 	struct flow *f;
 	u32 num;
 
+	sim_dirty(&pkt);
 	CHECK(!rove_parse(p->hdr, p->len, &pkt), "packet does not parse");
 	num = pkt.dqpn - QPN_FIRST;
 	CHECK(num / 2 < s->conf.flows, "packet for QP %x", pkt.dqpn);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "common/check.h"
+#include "common/dirty.h"
 #include "common/heap.h"
 #include "common/rand.h"
 #include "proto/req.h"
