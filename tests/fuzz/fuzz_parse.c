@@ -26,6 +26,21 @@ static void clear_reserved(u8 *hdr)
 	}
 }
 
+/* The same packet with another PSN. */
+static void check_next(const u8 *hdr, u32 total, const struct rove_pkt *pkt)
+{
+	u8 last[ROVE_BTH_LEN], next[ROVE_BTH_LEN];
+	struct rove_pkt got = *pkt, again;
+
+	memcpy(last, hdr, sizeof(last));
+	memcpy(next, hdr, sizeof(next));
+	next[8] ^= 0x81;
+	next[11] ^= 0xff;
+	FUZZ_CHECK(rove_parse_next(last, &got, next));
+	FUZZ_CHECK(rove_parse(next, total, &again) == ROVE_DROP_NONE);
+	FUZZ_CHECK(!memcmp(&got, &again, sizeof(got)) && !memcmp(last, next, sizeof(last)));
+}
+
 static void check_accepted(const u8 *hdr, u32 total, const struct rove_pkt *pkt)
 {
 	const struct rove_opinfo *info = &rove_opcode_info[pkt->opcode];
@@ -50,6 +65,8 @@ static void check_accepted(const u8 *hdr, u32 total, const struct rove_pkt *pkt)
 	clear_reserved(in);
 	clear_reserved(out);
 	FUZZ_CHECK(!memcmp(in, out, pkt->hlen));
+	if (pkt->hlen == ROVE_BTH_LEN)
+		check_next(hdr, total, pkt);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -69,7 +69,7 @@ u8 *node_find_mr(struct node *n, u32 rkey, u64 va, u64 len, bool write)
 }
 
 /* Memory that is there the next time, or the time after that. */
-static bool absent(struct node *n)
+bool node_absent(struct node *n)
 {
 	return sim_chance(n->world, n->world->absent);
 }
@@ -310,7 +310,7 @@ void node_note_progress(struct node *n)
 	n->progress_at = n->world->now;
 }
 
-static enum rove_fault fill_request(struct node *n, const struct rove_seg *seg, u8 *payload)
+enum rove_fault node_fill_request(struct node *n, const struct rove_seg *seg, u8 *payload)
 {
 	const struct rove_swqe *w = rove_req_wqe(&n->req, seg->wqe);
 	u32 i;
@@ -403,7 +403,8 @@ static bool send_requests(struct node *n)
 	bool idle;
 
 	while (budget--) {
-		if (span_give_request(n))
+		fault = ROVE_FAULT_NONE;
+		if (span_give_request(n) || span_send_request(n, &fault))
 			continue;
 		idle = n->req.una == n->req.max_psn;
 		sim_dirty(&seg);
@@ -417,7 +418,9 @@ static bool send_requests(struct node *n)
 			continue;
 		}
 		check_seg(n, &seg, ROVE_OPF_REQUEST);
-		fault = absent(n) ? ROVE_FAULT_PAGE : fill_request(n, &seg, payload);
+		if (!fault)
+			fault = node_absent(n) ? ROVE_FAULT_PAGE :
+						 node_fill_request(n, &seg, payload);
 		if (fault) {
 			rove_req_seg_failed(&n->req, &seg, fault);
 			if (fault == ROVE_FAULT_PAGE)
@@ -443,7 +446,7 @@ static enum rove_fault take_in(struct node *n, u32 wqe, u32 off, u8 *p, u32 len)
 {
 	const struct rove_swqe *w = rove_req_wqe(&n->req, wqe);
 
-	if (absent(n)) {
+	if (node_absent(n)) {
 		node_copy_sges(n, w, off, p, len / 2, true);
 		return ROVE_FAULT_PAGE;
 	}
@@ -455,7 +458,17 @@ static bool take_response(struct node *n, const struct rove_pkt *pkt, const u8 *
 {
 	enum rove_fault fault = ROVE_FAULT_NONE;
 	struct rove_req_place place;
+	struct rove_span span;
 
+	sim_dirty(&place);
+	if (span_is_used(n, pkt, &span) && rove_span_expect(&n->req, &span, &place)) {
+		CHECK(place.len == pkt->len, "place %u bytes of %u", place.len, pkt->len);
+		fault = take_in(n, place.wqe, place.off, (u8 *)payload, place.len);
+		if (!fault) {
+			rove_span_expected(&n->req, &span, n->world->now);
+			return true;
+		}
+	}
 	sim_dirty(&place);
 	switch (rove_req_packet(&n->req, pkt, n->world->now, &place)) {
 	case ROVE_REQ_DONE:
@@ -466,7 +479,8 @@ static bool take_response(struct node *n, const struct rove_pkt *pkt, const u8 *
 		break;
 	case ROVE_REQ_PLACE:
 		CHECK(place.len == pkt->len, "place %u bytes of %u", place.len, pkt->len);
-		fault = take_in(n, place.wqe, place.off, (u8 *)payload, place.len);
+		if (!fault)
+			fault = take_in(n, place.wqe, place.off, (u8 *)payload, place.len);
 		rove_req_placed(&n->req, fault, n->world->now);
 		break;
 	case ROVE_REQ_PLACE_VALUE:
@@ -510,7 +524,7 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 	u32 k = n->recv_taken, len = act->len;
 	u8 *p;
 
-	if (act->kind != ROVE_RESP_GET_RQE && act->kind != ROVE_RESP_INVALIDATE && absent(n)) {
+	if (act->kind != ROVE_RESP_GET_RQE && act->kind != ROVE_RESP_INVALIDATE && node_absent(n)) {
 		res->fault = ROVE_FAULT_PAGE;
 		/* Some of a payload is copied then, nothing else is done. */
 		if (act->kind != ROVE_RESP_PLACE_RQE && act->kind != ROVE_RESP_PLACE_MR)
@@ -569,16 +583,31 @@ static void do_act(struct node *n, const struct rove_resp_act *act, const u8 *pa
 /* Return: true when it came too early. */
 static bool receive_request(struct node *n, const struct rove_pkt *pkt, const u8 *payload)
 {
-	struct rove_resp_result res;
+	struct rove_resp_result res = {};
 	struct rove_resp_comp comp;
 	struct rove_resp_act act;
+	struct rove_span span;
+	enum rove_fault fault;
 
 	do {
+		fault = ROVE_FAULT_NONE;
+		sim_dirty(&act);
+		if (span_is_used(n, pkt, &span) && rove_span_accept(&n->resp, &span, &act)) {
+			do_act(n, &act, payload, &res);
+			fault = res.fault;
+			if (!fault) {
+				rove_span_accepted(&n->resp, &span);
+				return false;
+			}
+		}
 		sim_dirty(&act);
 		rove_resp_packet(&n->resp, pkt, &act);
 		while (act.kind > ROVE_RESP_LATER) {
-			res = (struct rove_resp_result){};
-			do_act(n, &act, payload, &res);
+			CHECK(!fault || act.kind == ROVE_RESP_PLACE_RQE ||
+			      act.kind == ROVE_RESP_PLACE_MR, "act %u after a span", act.kind);
+			res = (struct rove_resp_result){ .fault = fault };
+			if (!fault)
+				do_act(n, &act, payload, &res);
 			sim_dirty(&act);
 			rove_resp_result(&n->resp, &res, &act);
 		}
@@ -603,11 +632,13 @@ static bool send_responses(struct node *n)
 {
 	u32 budget = 1 + sim_below(n->world, BATCH);
 	u8 payload[ROVE_MAX_PMTU];
+	enum rove_fault fault;
 	struct rove_seg seg;
 	const u8 *p;
 
 	while (budget--) {
-		if (span_give_answer(n))
+		fault = ROVE_FAULT_NONE;
+		if (span_give_answer(n) || span_send_answer(n, &fault))
 			continue;
 		sim_dirty(&seg);
 		if (!rove_resp_next(&n->resp, &seg))
@@ -616,7 +647,7 @@ static bool send_responses(struct node *n)
 		if (seg.source == ROVE_SEG_MR) {
 			p = node_find_mr(n, seg.rkey, seg.va, seg.pkt.len, false);
 			CHECK(p, "response from memory that was not checked");
-			if (absent(n)) {
+			if (fault || node_absent(n)) {
 				rove_resp_seg_failed(&n->resp, &seg, ROVE_FAULT_PAGE);
 				return true;
 			}

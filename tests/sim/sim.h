@@ -15,6 +15,7 @@
 #include "common/rand.h"
 #include "proto/req.h"
 #include "proto/resp.h"
+#include "proto/span.h"
 #include "wire/pkt.h"
 
 #define US		1000ULL
@@ -219,11 +220,18 @@ void keep_forget(struct node *n);
 /* Requests, answers from @n to its peer, several at once. False: none. node_span.c */
 bool span_give_request(struct node *n);
 bool span_give_answer(struct node *n);
+/* The same by packets on the wire; @fault is that of the next one. */
+bool span_send_request(struct node *n, enum rove_fault *fault);
+bool span_send_answer(struct node *n, enum rove_fault *fault);
+/* A packet came: is it to be taken as a span? */
+bool span_is_used(struct node *n, const struct rove_pkt *pkt, struct rove_span *s);
 
 /* node.c, for those: SGEs and memory of a node */
 enum rove_fault node_copy_sges(struct node *n, const struct rove_swqe *w, u32 off, u8 *p, u32 len,
 			       bool in);
 u8 *node_find_mr(struct node *n, u32 rkey, u64 va, u64 len, bool write);
+enum rove_fault node_fill_request(struct node *n, const struct rove_seg *seg, u8 *payload);
+bool node_absent(struct node *n);
 void node_check_req(struct node *n);
 void node_note_progress(struct node *n);
 

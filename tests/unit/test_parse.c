@@ -486,6 +486,39 @@ TEST(build_knows_its_opcodes)
 	}
 }
 
+/* What is found out faster of a packet like the one before is what parse finds. */
+TEST(alike_but_for_its_psn)
+{
+	u8 hdr[ROVE_MAX_HDR], old[ROVE_MAX_HDR], next[ROVE_BTH_LEN];
+	const u8 codes[] = { 0x01, 0x07, 0x0e, 0x02, 0x04, 0x21, 0x27, 0xae };
+	struct rove_pkt k, was, again;
+	u32 seed = 7, i, at;
+
+	for (i = 0; i < 4000; i++) {
+		k = random_pkt(op_find(codes[i % ARRAY_SIZE(codes)]), &seed);
+		rove_build(hdr, &k);
+		hdr[4] = unit_rand(&seed);
+		CHECK_EQ(k.hlen, ROVE_BTH_LEN);
+		CHECK_EQ(parse_exact(hdr, k.hlen + k.len + k.pad + 4, &k), ROVE_DROP_NONE);
+		memcpy(next, hdr, sizeof(next));
+		memcpy(old, hdr, sizeof(old));
+		was = k;
+		for (at = 0; at < 8; at++) {
+			next[at] ^= 1 << unit_rand(&seed) % 8;
+			CHECK(!rove_parse_next(hdr, &k, next));
+			CHECK_MEM(hdr, old, sizeof(hdr));
+			CHECK_MEM(&k, &was, sizeof(k));
+			next[at] = hdr[at];
+		}
+		put(next + 8, unit_rand(&seed), 4);
+		k.opcode = 0x33;
+		CHECK(rove_parse_next(hdr, &k, next));
+		CHECK_MEM(hdr, next, sizeof(next));
+		CHECK_EQ(parse_exact(hdr, k.hlen + k.len + k.pad + 4, &again), ROVE_DROP_NONE);
+		CHECK_MEM(&k, &again, sizeof(k));
+	}
+}
+
 /* As a NIC sent it. */
 TEST(cnp)
 {

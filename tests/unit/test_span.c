@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Several packets in one step: two pairs of machines do the same, one packet by packet,
- * the other in spans where it may; they must not be told apart.
+ * the other in spans where it may, or in packets that were made of a span and are taken for
+ * one; they must not be told apart.
  */
 #include <stdlib.h>
 
@@ -31,6 +32,7 @@ struct pair {
 };
 
 static struct pair one, many;
+static struct rove_seg sent;	/* the last one that request() or answer() carried */
 static struct rove_span s;
 static struct rove_resp_act act;
 static struct rove_req_place place;
@@ -108,24 +110,20 @@ static void take(struct pair *p, const struct rove_pkt *pkt)
 /* One packet; false: there is none. */
 static bool request(struct pair *p)
 {
-	struct rove_seg seg;
-
-	DIRTY(&seg);
-	if (!rove_req_next(&p->q, now, &seg))
+	DIRTY(&sent);
+	if (!rove_req_next(&p->q, now, &sent))
 		return false;
-	take(p, &seg.pkt);
+	take(p, &sent.pkt);
 	return true;
 }
 
 static bool answer(struct pair *p)
 {
-	struct rove_seg seg;
-
-	DIRTY(&seg);
-	if (!rove_resp_next(&p->r, &seg))
+	DIRTY(&sent);
+	if (!rove_resp_next(&p->r, &sent))
 		return false;
 	DIRTY(&place);
-	if (rove_req_packet(&p->q, &seg.pkt, now, &place) == ROVE_REQ_PLACE) {
+	if (rove_req_packet(&p->q, &sent.pkt, now, &place) == ROVE_REQ_PLACE) {
 		p->placed += place.len;
 		rove_req_placed(&p->q, ROVE_FAULT_NONE, now);
 	}
@@ -149,8 +147,66 @@ static void alike(void)
 	CHECK_EQ(one.placed, many.placed);
 }
 
+/* The packet that was sent last is one of a span. */
+static void check_seg(const struct rove_seg *seg)
+{
+	CHECK_EQ(seg->source, sent.source);
+	CHECK_EQ(seg->resend, sent.resend);
+	CHECK_EQ(seg->pkt.opcode, sent.pkt.opcode);
+	CHECK_EQ(seg->pkt.se, sent.pkt.se);
+	CHECK_EQ(seg->pkt.ackreq, sent.pkt.ackreq);
+	CHECK_EQ(seg->pkt.migreq, sent.pkt.migreq);
+	CHECK_EQ(seg->pkt.pkey, sent.pkt.pkey);
+	CHECK_EQ(seg->pkt.dqpn, sent.pkt.dqpn);
+	CHECK_EQ(seg->pkt.psn, sent.pkt.psn);
+	CHECK_EQ(seg->pkt.len, sent.pkt.len);
+	if (seg->source == ROVE_SEG_WQE) {
+		CHECK(seg->wqe == sent.wqe && seg->off == sent.off);
+	} else {
+		CHECK(seg->va == sent.va && seg->rkey == sent.rkey);
+	}
+}
+
+/* Its packets one after the other, as a train has them; @taken: each where it comes. */
+static void step_packets(bool (*by_one)(struct pair *p), void (*taken)(struct rove_span *t))
+{
+	struct rove_seg seg;
+	struct rove_span t;
+	u32 i;
+
+	memset(&seg, 0xa5, sizeof(seg));
+	rove_span_seg(&s, 7, &seg);
+	for (i = 0; i < s.num; i++) {
+		seg.pkt.ackreq = s.ackreq && i == s.num - 1;
+		CHECK(by_one(&one));
+		check_seg(&seg);
+		memset(&t, 0xa5, sizeof(t));
+		CHECK(rove_span_of(&seg.pkt, &t));
+		taken(&t);
+		seg.pkt.psn = rove_psn_add(seg.pkt.psn, 1);
+		seg.off += MTU;
+		seg.va += MTU;
+	}
+}
+
+static void take_request(struct rove_span *t)
+{
+	CHECK(rove_span_accept(&many.r, t, &act));
+	CHECK(act.len == MTU && act.check_len == MTU);
+	rove_span_accepted(&many.r, t);
+	many.placed += MTU;
+}
+
+static void take_answer(struct rove_span *t)
+{
+	CHECK(rove_span_expect(&many.q, t, &place));
+	CHECK_EQ(place.len, MTU);
+	rove_span_expected(&many.q, t, now);
+	many.placed += MTU;
+}
+
 /* Packets, in one step where that goes; 0: there are none. */
-static u32 step_requests(u32 max)
+static u32 step_requests(u32 max, u32 cut, bool packets)
 {
 	u32 i;
 
@@ -166,7 +222,14 @@ static u32 step_requests(u32 max)
 	CHECK_EQ(s.off, act.off);
 	if (act.kind == ROVE_RESP_PLACE_MR)
 		CHECK(act.va == VA + s.off && act.rkey == KEY && act.check_len == s.len);
+	if (cut)
+		rove_span_cut(&s, cut);
 	rove_span_requested(&many.q, &s, now);
+	if (packets) {
+		step_packets(request, take_request);
+		alike();
+		return s.num;
+	}
 	rove_span_accepted(&many.r, &s);
 	many.placed += s.len;
 	for (i = 0; i < s.num; i++)
@@ -175,7 +238,7 @@ static u32 step_requests(u32 max)
 	return s.num;
 }
 
-static u32 step_answers(u32 max)
+static u32 step_answers(u32 max, u32 cut, bool packets)
 {
 	u32 i;
 
@@ -189,7 +252,14 @@ static u32 step_answers(u32 max)
 	CHECK(rove_span_expect(&many.q, &s, &place));
 	CHECK(s.num > 1 && s.len == s.num * MTU && s.len <= max && s.len == place.len);
 	CHECK(s.va == VA + place.off && s.rkey == KEY);
+	if (cut)
+		rove_span_cut(&s, cut);
 	rove_span_answered(&many.r, &s);
+	if (packets) {
+		step_packets(answer, take_answer);
+		alike();
+		return s.num;
+	}
 	rove_span_expected(&many.q, &s, now);
 	many.placed += s.len;
 	for (i = 0; i < s.num; i++)
@@ -232,9 +302,9 @@ TEST(not_told_apart)
 			posted++;
 		}
 		if (x & 0x80)
-			spans += step_requests(MTU << (x >> 5 & 3) * 2);
+			spans += step_requests(MTU << (x >> 5 & 3) * 2, x >> 16 & 3, x >> 18 & 1);
 		else
-			answers += step_answers(MTU << (x >> 5 & 3) * 2);
+			answers += step_answers(MTU << (x >> 5 & 3) * 2, x >> 16 & 3, x >> 18 & 1);
 		while (reaped(&one))
 			CHECK(reaped(&many));
 		CHECK(!reaped(&many));
@@ -444,6 +514,30 @@ TEST(not_expected)
 	many.q.psn = many.q.max_psn;
 	rove_req_wqe(&many.q, 0)->sqe.opcode = ROVE_WR_WRITE;
 	CHECK(!expects());
+}
+
+TEST(what_is_a_span)
+{
+	struct rove_span t;
+	u32 op, num = 0;
+
+	for (op = 0; op < 256; op++) {
+		struct rove_pkt pkt = { .opcode = op, .psn = 5, .len = MTU };
+
+		num += rove_span_of(&pkt, &t);
+	}
+	CHECK_EQ(num, 3);
+	CHECK(t.opcode == ROVE_OP_READ_RESP_MIDDLE && t.num == 1 && t.len == MTU && t.psn == 5);
+
+	begin(ROVE_WR_WRITE, 5 * MTU);
+	CHECK(requests(64 * MTU));
+	s.ackreq = true;
+	rove_span_cut(&s, 4);
+	CHECK(s.num == 3 && s.len == 3 * MTU && s.ackreq);
+	rove_span_cut(&s, 2);
+	CHECK(s.num == 2 && s.len == 2 * MTU && !s.ackreq);
+	rove_span_cut(&s, 0);
+	CHECK(!s.num && !s.len);
 }
 
 TEST(nothing_asked_for)

@@ -97,6 +97,7 @@ bool rove_rxpkt_begin(struct rove_rxpkt *rx, struct sk_buff *skb)
 	rx->index = 0;
 	rx->same_id = false;
 	rx->counted_id = false;
+	rx->bare = false;
 	rx->at_off = 0;
 	rx->at_len = 0;
 	return true;
@@ -172,12 +173,35 @@ static bool copy_bytes(struct rove_rxpkt *rx, u32 off, u8 *to, u32 len)
 	return true;
 }
 
+/* A packet this short is in the copy of its headers as a whole. */
+static bool is_copied(const struct rove_rxpkt *rx)
+{
+	return rx->total <= ROVE_MAX_HDR;
+}
+
+/* All but the first and the last one of a long message are alike. */
+static bool read_alike(struct rove_rxpkt *rx)
+{
+	u8 bth[ROVE_BTH_LEN] __uninitialized;
+
+	return copy_bytes(rx, rx->off, bth, sizeof(bth)) &&
+	       rove_parse_next(rx->hdr, &rx->pkt, bth);
+}
+
 enum rove_drop rove_rxpkt_read(struct rove_rxpkt *rx)
 {
-	rx->total = min(rx->piece, rx->end - rx->off);
+	u32 total = min(rx->piece, rx->end - rx->off);
+	enum rove_drop why;
+
+	if (rx->bare && total == rx->total && read_alike(rx))
+		return ROVE_DROP_NONE;
+	rx->total = total;
+	rx->bare = false;
 	if (!copy_bytes(rx, rx->off, rx->hdr, min_t(u32, rx->total, ROVE_MAX_HDR)))
 		return ROVE_DROP_SHORT;
-	return rove_parse(rx->hdr, rx->total, &rx->pkt);
+	why = rove_parse(rx->hdr, rx->total, &rx->pkt);
+	rx->bare = !why && rx->pkt.hlen == ROVE_BTH_LEN && !is_copied(rx);
+	return why;
 }
 
 bool rove_rxpkt_next(struct rove_rxpkt *rx)
@@ -214,12 +238,6 @@ static int walk(struct rove_rxpkt *rx, u32 off, u32 len,
 		len -= n;
 	}
 	return 0;
-}
-
-/* A packet this short is in the copy of its headers as a whole. */
-static bool is_copied(const struct rove_rxpkt *rx)
-{
-	return rx->total <= ROVE_MAX_HDR;
 }
 
 static bool icrc_matches(struct rove_rxpkt *rx, u16 id)

@@ -28,6 +28,7 @@ struct rove_rxpkt {
 	u32 index;		/* in the train */
 	bool same_id;		/* all packets carry the first one's IP ID */
 	bool counted_id;	/* no: they count up from it */
+	bool bare;		/* the one that was read last has a BTH and a payload, no more */
 	u16 id;			/* the first one's */
 	struct rove_rxdev dev;
 	/* the stretch of memory that was looked at last */

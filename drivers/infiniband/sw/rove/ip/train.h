@@ -94,6 +94,14 @@ static inline bool rove_train_takes(const struct rove_train *t, u32 len)
 	return t->count && rove_train_allows(t, len) && len <= t->room;
 }
 
+/* So many packets of @len bytes at least, all as long as the first one, does it take then. */
+static inline u32 rove_train_takes_many(const struct rove_train *t, u32 len)
+{
+	if (!rove_train_takes(t, len) || len != t->piece)
+		return 0;
+	return min(t->max_count - t->count, min(t->max_used - t->used, t->room) / len);
+}
+
 /* One more packet of the same length would go into another train. */
 static inline bool rove_train_is_full(const struct rove_train *t)
 {

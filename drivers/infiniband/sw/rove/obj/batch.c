@@ -3,6 +3,7 @@
 #include "../trace.h"
 #include "../wire/build.h"
 #include "../wire/opcode.h"
+#include "../wire/psn.h"
 #include "batch.h"
 #include "dev.h"
 #include "qp.h"
@@ -84,4 +85,34 @@ int rove_batch_add(struct rove_qp *qp, struct rove_batch *b, struct rove_seg *se
 	b->bytes += seg->pkt.len;
 	b->packets++;
 	return 0;
+}
+
+u32 rove_batch_span_max(const struct rove_batch *b, u32 pmtu)
+{
+	u32 bytes = b->bytes < ROVE_BATCH_BYTES ? ROVE_BATCH_BYTES - b->bytes : 0;
+
+	return min(rove_train_takes_many(&b->train, ROVE_BTH_LEN + pmtu + ROVE_ICRC_LEN),
+		   bytes / pmtu);
+}
+
+enum rove_fault rove_batch_add_span(struct rove_qp *qp, struct rove_batch *b,
+				    struct rove_span *s, struct rove_seg *seg, rove_fill_fn fill)
+{
+	int ret = 0;
+	u32 n;
+
+	for (n = 0; n < s->num; n++) {
+		seg->pkt.ackreq = s->ackreq && n == s->num - 1;
+		ret = put_packet(qp, &b->train, seg, fill);
+		if (unlikely(ret))
+			break;
+		seg->pkt.psn = rove_psn_add(seg->pkt.psn, 1);
+		seg->off += seg->pkt.len;
+		seg->va += seg->pkt.len;
+	}
+	b->bytes += n * seg->pkt.len;
+	b->packets += n;
+	rove_span_cut(s, n);
+	/* There was room: what is left goes as any packet does. */
+	return WARN_ON_ONCE(ret < 0) ? ROVE_FAULT_NONE : ret;
 }

@@ -6,6 +6,7 @@
 #include "../ip/train.h"
 #include "../proto/fault.h"
 #include "../proto/seg.h"
+#include "../proto/span.h"
 
 struct rove_qp;
 
@@ -46,6 +47,21 @@ static inline void rove_batch_begin(struct rove_batch *b)
  */
 int rove_batch_add(struct rove_qp *qp, struct rove_batch *b, struct rove_seg *seg,
 		   rove_fill_fn fill, const struct rove_seg **lost);
+
+/* Packets with @pmtu bytes of payload that rove_batch_add_span() has room for. */
+u32 rove_batch_span_max(const struct rove_batch *b, u32 pmtu);
+
+/**
+ * rove_batch_add_span() - add the packets of a span to the open train
+ * @s:    at most as many as there is room for; cut behind the last one that was added
+ * @seg:  the first one, as rove_span_seg() has it
+ * @fill: for each of them
+ *
+ * Return: 0, or the fault of @fill of the one that follows the last one that was added. Then
+ * not even the first one may have been added, and s->num is 0.
+ */
+enum rove_fault rove_batch_add_span(struct rove_qp *qp, struct rove_batch *b,
+				    struct rove_span *s, struct rove_seg *seg, rove_fill_fn fill);
 
 /* Hands the open train over. 0 or an errno: the stack took nothing from b->first on. */
 int rove_batch_flush(struct rove_qp *qp, struct rove_batch *b);

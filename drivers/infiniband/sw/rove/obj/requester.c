@@ -322,12 +322,34 @@ static void rider_leaves(struct rove_qp *qp, const struct rider *r, int err, u64
 	rove_run_leave(qp, &qp->resp_half);
 }
 
+/*
+ * MIDDLE packets, as far as they go into the open train. A fault is that of the packet behind
+ * them, which is asked for after it.
+ */
+static enum rove_fault req_add_span(struct rove_qp *qp, struct rove_batch *b, u64 now)
+{
+	struct rove_req *req = &qp->req;
+	u32 max = rove_batch_span_max(b, req->conf.pmtu);
+	struct rove_seg seg __uninitialized;
+	enum rove_fault fault;
+	struct rove_span s;
+
+	if (max < 2 || !rove_span_request(req, max << req->pmtu_shift, &s))
+		return ROVE_FAULT_NONE;
+	rove_span_seg(&s, req->conf.dqpn, &seg);
+	fault = rove_batch_add_span(qp, b, &s, &seg, rove_requester_fill);
+	if (likely(s.num))
+		rove_span_requested(req, &s, now);
+	return fault;
+}
+
 /* Return: true when the budget ran out first. */
 static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 {
 	struct rove_batch b __uninitialized;
 	struct rove_seg seg __uninitialized;
 	struct rider rider __uninitialized;
+	enum rove_fault fault = ROVE_FAULT_NONE;
 	const struct rove_seg *lost;
 	bool more = true;
 	int ret = 0;
@@ -352,7 +374,7 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 	rove_batch_begin(&b);
 	rove_batch_to(qp, &b, &qp->path, &qp->req_half.route);
 	b.train.cpu = qp->tx_cpu;
-	while (!rove_batch_full(&b)) {
+	while (fault || !rove_batch_full(&b)) {
 		if (!rove_req_next(&qp->req, now, &seg)) {
 			more = false;
 			break;
@@ -362,7 +384,8 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 			b.packets++;
 			continue;
 		}
-		ret = rove_batch_add(qp, &b, &seg, rove_requester_fill, &lost);
+		ret = fault ?: rove_batch_add(qp, &b, &seg, rove_requester_fill, &lost);
+		fault = ROVE_FAULT_NONE;
 		if (unlikely(ret > 0)) {
 			rove_req_seg_failed(&qp->req, &seg, ret);
 			if (ret == ROVE_FAULT_PAGE)
@@ -373,6 +396,7 @@ static bool req_send(struct rove_qp *qp, bool answer, u64 now)
 		} else if (unlikely(ret < 0)) {
 			break;
 		}
+		fault = req_add_span(qp, &b, now);
 	}
 	if (ret < 0 && lost == &seg) {
 		/* What is in the train comes before it and can still go. */
@@ -485,27 +509,52 @@ static int req_scatter(void *arg, const void *p, u32 len)
 	return fault;
 }
 
-/* The answer was copied, with or without success. False: it is to be given again. */
-static bool req_placed(struct rove_qp *qp, enum rove_fault fault, struct rove_absent *absent,
-		       u64 now)
+static enum rove_fault req_place(struct rove_qp *qp, const struct rove_req_place *place,
+				 struct rove_rxpkt *rx)
 {
+	struct req_scatter s __uninitialized;
+	enum rove_fault fault;
+
+	s.qp = qp;
+	s.wqe = rove_req_wqe(&qp->req, place->wqe);
+	s.off = place->off;
+	fault = rove_rxpkt_copy(rx, req_scatter, &s);
 	if (unlikely(fault == ROVE_FAULT_PAGE))
-		fault = rove_absent_pause(&qp->req_half, absent, ROVE_FAULT_LOCAL_PROT);
-	rove_req_placed(&qp->req, fault, now);
-	return fault != ROVE_FAULT_PAGE;
+		fault = rove_absent_pause(&qp->req_half, &s.absent, ROVE_FAULT_LOCAL_PROT);
+	return fault;
+}
+
+static enum rove_fault req_place_value(struct rove_qp *qp, const struct rove_req_place *place)
+{
+	const struct rove_swqe *wqe = rove_req_wqe(&qp->req, place->wqe);
+	struct rove_absent absent __uninitialized;
+	enum rove_fault fault;
+
+	fault = rove_sge_scatter(&qp->req_half.mrs, qp->pd, wqe->sge, wqe->sqe.num, 0,
+				 &place->value, sizeof(place->value), &absent);
+	if (unlikely(fault == ROVE_FAULT_PAGE))
+		fault = rove_absent_pause(&qp->req_half, &absent, ROVE_FAULT_LOCAL_PROT);
+	return fault;
 }
 
 /* A response. */
 bool rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 {
 	struct rove_req_place place __uninitialized;
-	struct req_scatter s __uninitialized;
-	enum rove_fault fault;
+	enum rove_fault fault = ROVE_FAULT_NONE;
+	struct rove_span span __uninitialized;
 
 	trace_rove_packet_received(qp->qpn, &rx->pkt);
 	trace_rove_ack_received(qp->qpn, &rx->pkt);
 	if (unlikely(qp->limits.xrc))
 		rx->pkt.opcode &= ROVE_OP_MASK;
+	if (rove_span_of(&rx->pkt, &span) && rove_span_expect(&qp->req, &span, &place)) {
+		fault = req_place(qp, &place, rx);
+		if (likely(!fault)) {
+			rove_span_expected(&qp->req, &span, now);
+			return true;
+		}
+	}
 	switch (rove_req_packet(&qp->req, &rx->pkt, now, &place)) {
 	case ROVE_REQ_DONE:
 		break;
@@ -513,15 +562,14 @@ bool rove_requester_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 		rove_note_drop(qp, place.drop);
 		break;
 	case ROVE_REQ_PLACE:
-		s.qp = qp;
-		s.wqe = rove_req_wqe(&qp->req, place.wqe);
-		s.off = place.off;
-		return req_placed(qp, rove_rxpkt_copy(rx, req_scatter, &s), &s.absent, now);
+		fault = fault ?: req_place(qp, &place, rx);
+		rove_req_placed(&qp->req, fault, now);
+		break;
 	case ROVE_REQ_PLACE_VALUE:
-		s.wqe = rove_req_wqe(&qp->req, place.wqe);
-		fault = rove_sge_scatter(&qp->req_half.mrs, qp->pd, s.wqe->sge, s.wqe->sqe.num, 0,
-					 &place.value, sizeof(place.value), &s.absent);
-		return req_placed(qp, fault, &s.absent, now);
+		fault = req_place_value(qp, &place);
+		rove_req_placed(&qp->req, fault, now);
+		break;
 	}
-	return true;
+	/* Or it is to be given again. */
+	return fault != ROVE_FAULT_PAGE;
 }

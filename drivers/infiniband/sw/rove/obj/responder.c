@@ -68,11 +68,32 @@ enum rove_fault rove_responder_fill(struct rove_qp *qp, const struct rove_seg *s
 	return fault;
 }
 
+/*
+ * The MIDDLE of what a READ asked for, as far as it goes into the open train. A fault is that
+ * of the packet behind it.
+ */
+static enum rove_fault resp_add_span(struct rove_qp *qp, struct rove_batch *b)
+{
+	struct rove_resp *resp = &qp->resp;
+	u32 max = rove_batch_span_max(b, resp->conf.pmtu);
+	struct rove_seg seg __uninitialized;
+	enum rove_fault fault;
+	struct rove_span s;
+
+	if (max < 2 || !rove_span_answer(resp, max << resp->pmtu_shift, &s))
+		return ROVE_FAULT_NONE;
+	rove_span_seg(&s, resp->conf.dqpn, &seg);
+	fault = rove_batch_add_span(qp, b, &s, &seg, rove_responder_fill);
+	rove_span_answered(resp, &s);
+	return fault;
+}
+
 /* Return: true when the budget ran out first. */
 static bool resp_send(struct rove_qp *qp)
 {
 	struct rove_batch b __uninitialized;
 	struct rove_seg seg __uninitialized;
+	enum rove_fault fault = ROVE_FAULT_NONE;
 	const struct rove_seg *lost;
 	bool more = true;
 	int ret = 0;
@@ -91,7 +112,7 @@ static bool resp_send(struct rove_qp *qp)
 	rove_batch_begin(&b);
 	rove_batch_to(qp, &b, &qp->path, &qp->resp_half.route);
 	do {
-		ret = rove_batch_add(qp, &b, &seg, rove_responder_fill, &lost);
+		ret = fault ?: rove_batch_add(qp, &b, &seg, rove_responder_fill, &lost);
 		if (unlikely(ret > 0)) {
 			rove_resp_seg_failed(&qp->resp, &seg, ret);
 			if (ret == ROVE_FAULT_PAGE)
@@ -102,7 +123,8 @@ static bool resp_send(struct rove_qp *qp)
 		} else if (unlikely(ret < 0)) {
 			break;
 		}
-		if (rove_batch_full(&b))
+		fault = resp_add_span(qp, &b);
+		if (!fault && rove_batch_full(&b))
 			break;
 		more = rove_resp_next(&qp->resp, &seg);
 	} while (more);
@@ -275,6 +297,14 @@ static enum rove_fault resp_place_mr(struct rove_qp *qp, const struct rove_resp_
 	return fault;
 }
 
+/* A payload, whatever it belongs to. */
+static enum rove_fault resp_place(struct rove_qp *qp, const struct rove_resp_act *act,
+				  struct rove_rxpkt *rx)
+{
+	return act->kind == ROVE_RESP_PLACE_MR ? resp_place_mr(qp, act, rx) :
+						 resp_place_rqe(qp, act, rx);
+}
+
 static enum rove_fault resp_check_read(struct rove_qp *qp, const struct rove_resp_act *act)
 {
 	struct rove_mr *mr;
@@ -360,7 +390,9 @@ static enum rove_fault resp_flush_range(struct rove_qp *qp, const struct rove_re
 /* A request. */
 bool rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 {
+	enum rove_fault fault = ROVE_FAULT_NONE;
 	struct rove_resp_act act __uninitialized;
+	struct rove_span span __uninitialized;
 	struct rove_resp_result res;
 	bool nowhere = false;
 
@@ -368,6 +400,13 @@ bool rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 	if (unlikely(qp->xrcd)) {
 		rx->pkt.opcode &= ROVE_OP_MASK;
 		nowhere = !resp_name_srq(qp, rx->pkt.srqn);
+	}
+	if (rove_span_of(&rx->pkt, &span) && rove_span_accept(&qp->resp, &span, &act)) {
+		fault = resp_place(qp, &act, rx);
+		if (likely(!fault)) {
+			rove_span_accepted(&qp->resp, &span);
+			return true;
+		}
 	}
 	rove_resp_packet(&qp->resp, &rx->pkt, &act);
 	while (act.kind > ROVE_RESP_LATER) {
@@ -382,10 +421,8 @@ bool rove_responder_packet(struct rove_qp *qp, struct rove_rxpkt *rx, u64 now)
 			res.fault = resp_get_rqe(qp, &res);
 			break;
 		case ROVE_RESP_PLACE_RQE:
-			res.fault = resp_place_rqe(qp, &act, rx);
-			break;
 		case ROVE_RESP_PLACE_MR:
-			res.fault = resp_place_mr(qp, &act, rx);
+			res.fault = fault ?: resp_place(qp, &act, rx);
 			break;
 		case ROVE_RESP_CHECK_READ:
 			res.fault = resp_check_read(qp, &act);

@@ -7,6 +7,53 @@
 /* PSNs in flight after which it goes on packet by packet: far below what proto/req allows. */
 #define FLIGHT_MAX	0x200000U
 
+void rove_span_seg(const struct rove_span *s, u32 dqpn, struct rove_seg *seg)
+{
+	bool answer = s->opcode == ROVE_OP_READ_RESP_MIDDLE;
+
+	*seg = (struct rove_seg){
+		.pkt = {
+			.opcode = s->opcode,
+			.migreq = true,
+			.pkey = s->pkey,
+			.dqpn = dqpn,
+			.psn = s->psn,
+			.len = s->len / s->num,
+		},
+		.source = answer ? ROVE_SEG_MR : ROVE_SEG_WQE,
+	};
+	if (answer) {
+		seg->rkey = s->rkey;
+		seg->va = s->va;
+	} else {
+		seg->wqe = s->wqe;
+		seg->off = s->off;
+	}
+}
+
+void rove_span_cut(struct rove_span *s, u32 num)
+{
+	if (num >= s->num)
+		return;
+	s->len = s->len / s->num * num;
+	s->num = num;
+	s->ackreq = false;
+}
+
+bool rove_span_of(const struct rove_pkt *pkt, struct rove_span *s)
+{
+	if (pkt->opcode != ROVE_OP_WRITE_MIDDLE && pkt->opcode != ROVE_OP_SEND_MIDDLE &&
+	    pkt->opcode != ROVE_OP_READ_RESP_MIDDLE)
+		return false;
+	s->opcode = pkt->opcode;
+	s->ackreq = pkt->ackreq;
+	s->pkey = pkt->pkey;
+	s->psn = pkt->psn;
+	s->num = 1;
+	s->len = pkt->len;
+	return true;
+}
+
 /* Nothing is sent again, or waits: what is sent next is new. */
 static bool is_plain_req(const struct rove_req *q)
 {

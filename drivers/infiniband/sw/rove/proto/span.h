@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Several packets of one message in one step, for a driver that joins two machines by
- * function calls (obj/samehost.c, tests/sim): a run of MIDDLE packets, of a SEND, a WRITE
- * or the answer to a READ. Nothing of this exists on a wire.
+ * MIDDLE packets of a SEND, a WRITE or the answer to a READ, which are most of what a port
+ * carries, by a shorter way than that of any packet (req.h, resp.h): several of one message
+ * in one step, or a single one that came.
  *
- * One machine says what it would give, the other one whether all of it would go well; both
- * look only. The driver copies the payload, which must not fail any more, and tells both
- * that it is done. They are then as if the packets had come one by one. Where anything is
- * not as plain as that the answer is no, and the packets go one by one.
+ * A machine says what it would give, or whether all of it would go well; either looks only.
+ * The driver copies the payload, and tells the machine what of it is done, which then is as
+ * if the packets had gone one by one. Where anything is not as plain as that the answer is
+ * no, and the packets go by the usual way; so does one whose copying fails.
+ *
+ * On a wire spans are not seen: a sender builds their packets (rove_span_seg()), a receiver
+ * takes each of them for a span of one (rove_span_of()). A driver that joins two machines by
+ * function calls (obj/samehost.c) gives one's to the other.
  */
 #ifndef ROVE_PROTO_SPAN_H
 #define ROVE_PROTO_SPAN_H
 
 #include "req.h"
 #include "resp.h"
+#include "seg.h"
 
 struct rove_span {
 	u8 opcode;		/* of each packet */
@@ -27,6 +32,21 @@ struct rove_span {
 	u32 rkey;		/* answers: what is read */
 	u64 va;
 };
+
+/**
+ * rove_span_seg() - the first packet of a span, to be sent
+ * @dqpn: the peer's number
+ *
+ * Those behind it have each the next PSN, and @off and @va by their length further. It does
+ * not ask for an ACK.
+ */
+void rove_span_seg(const struct rove_span *s, u32 dqpn, struct rove_seg *seg);
+
+/* The first @num packets of it without the rest; there may be none. */
+void rove_span_cut(struct rove_span *s, u32 num);
+
+/* A packet that came, as a span: false if it is no MIDDLE of RC. */
+bool rove_span_of(const struct rove_pkt *pkt, struct rove_span *s);
 
 /* Requests that may be sent now, @max bytes at most. False: less than two of them. */
 bool rove_span_request(const struct rove_req *q, u32 max, struct rove_span *s);

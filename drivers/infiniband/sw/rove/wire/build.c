@@ -97,6 +97,8 @@ u32 rove_build(u8 *hdr, struct rove_pkt *pkt)
 	if (!info->flags)
 		return 0;
 	build_bth((struct rove_bth *)hdr, pkt);
+	if (pkt->hlen == ROVE_BTH_LEN)
+		return ROVE_BTH_LEN;
 	build_rest(build_request(hdr + ROVE_BTH_LEN, info->flags, pkt), info->flags, pkt);
 	return pkt->hlen;
 }

@@ -3,18 +3,23 @@
 #include "opcode.h"
 #include "parse.h"
 
+static void parse_psn(__be32 bits, struct rove_pkt *pkt)
+{
+	u32 psn = be32_to_cpu(bits);
+
+	pkt->ackreq = psn & ROVE_BTH_ACKREQ;
+	pkt->psn = psn & ROVE_HDR_24BITS;
+}
+
 static void parse_bth(const struct rove_bth *bth, struct rove_pkt *pkt)
 {
-	u32 psn = be32_to_cpu(bth->psn);
-
 	pkt->opcode = bth->opcode;
 	pkt->pad = (bth->flags >> ROVE_BTH_PAD_SHIFT) & ROVE_BTH_PAD_MASK;
 	pkt->se = bth->flags & ROVE_BTH_SE;
 	pkt->migreq = bth->flags & ROVE_BTH_MIGREQ;
-	pkt->ackreq = psn & ROVE_BTH_ACKREQ;
 	pkt->pkey = be16_to_cpu(bth->pkey);
 	pkt->dqpn = be32_to_cpu(bth->qpn) & ROVE_HDR_24BITS;
-	pkt->psn = psn & ROVE_HDR_24BITS;
+	parse_psn(bth->psn, pkt);
 }
 
 /* Headers to a responder. */
@@ -130,4 +135,17 @@ enum rove_drop rove_parse(const u8 *hdr, u32 total, struct rove_pkt *pkt)
 	pkt->len = body - pkt->pad;
 	parse_rest(parse_request(hdr + ROVE_BTH_LEN, info->flags, pkt), info->flags, pkt);
 	return ROVE_DROP_NONE;
+}
+
+bool rove_parse_next(u8 *hdr, struct rove_pkt *pkt, const u8 *next)
+{
+	const struct rove_bth *bth = (const void *)next;
+	struct rove_bth *last = (void *)hdr;
+
+	if (memcmp(last, bth, offsetof(struct rove_bth, psn)))
+		return false;
+	last->psn = bth->psn;
+	pkt->opcode = bth->opcode;
+	parse_psn(bth->psn, pkt);
+	return true;
 }

@@ -48,4 +48,15 @@ enum rove_drop {
  */
 enum rove_drop rove_parse(const u8 *hdr, u32 total, struct rove_pkt *pkt);
 
+/**
+ * rove_parse_next() - headers of one more packet of the same length, that is alike
+ * @hdr:  of the packet before, which is nothing but a BTH, ROVE_BTH_LEN bytes
+ * @pkt:  what rove_parse() made of it; the opcode may have been changed since
+ * @next: a private copy of the BTH of this one
+ *
+ * Return: true if it is the same but for PSN, AckReq and what is reserved beside them: @hdr
+ * and @pkt are this one's now, as rove_parse() would have it. False: nothing was changed.
+ */
+bool rove_parse_next(u8 *hdr, struct rove_pkt *pkt, const u8 *next);
+
 #endif /* ROVE_WIRE_PARSE_H */
